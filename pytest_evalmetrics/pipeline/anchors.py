@@ -8,7 +8,7 @@ have caused the change of the score, and the comparison is not judged.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -46,7 +46,7 @@ class AnchorScores(msgspec.Struct, frozen=True):
     rows: dict[str, tuple[float, float]]
 
 
-def recorded_scores(recorded: Any) -> AnchorScores | None:
+def recorded_scores(recorded: object) -> AnchorScores | None:
     """Read the scores that a baseline keeps; None if it keeps none that can be used."""
     try:
         return msgspec.convert(recorded, AnchorScores)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from hashlib import blake2b
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.scoring.door import BoundScorer
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, ScorerSpec
 
-Fingerprint = Mapping[str, Mapping[str, Any]]
+Fingerprint = Mapping[str, Mapping[str, object]]
 
 _LONGEST = 60  # characters of a value that is written out
 _BEGINNING = 32  # of one that is not
-_REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
+_REWARD = "reward"
+_SCORER = "scorer "
+_METRIC = "metric "
+_TOOL = "tool "
+_PINNED = f"{_TOOL}reference"  # the entry of the pinned system
 _ANSWERS = "answers of "  # prefix of a judge's name: the models that its answers name
 _HOOK = "hook compute_metrics"
 FIELD_PREFIX = "fields: "
@@ -65,51 +69,66 @@ def measurement_of(
     *,
     hook: str,
     hide: Callable[[str], str],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """Describe what measures a benchmark: readable settings, without defaults and secrets."""
-    reward: dict[str, Any] = {
-        "score": spec.reward,
-        "pass_threshold": spec.pass_threshold,
-    }
-    reward |= {"pass_estimator": spec.pass_estimator}
-    if spec.rollouts is not None:
-        paths = score_paths(spec.rollouts.fields).items()
-        reward |= {
-            f"{FIELD_PREFIX}{name}": path for name, path in paths if path != name
-        }
-        if not spec.scorers:
-            chosen = {key: getattr(spec.rollouts, key) for key in ("where", "pivot")}
-            reward |= {
-                key: _shown(value, hide) for key, value in chosen.items() if value
-            }
-    ruler: dict[str, dict[str, Any]] = {_REWARD: reward}
+    ruler = {_REWARD: _of_reward(spec, hide)}
     for asked, scorer in zip(spec.scorers, bound, strict=True):
         written = getattr(asked, "function", None) or scorer.type
         label = f"{_SCORER}{written}"
         numbered = (f"{label} {number}" for number in count(2))
         name = next(name for name in chain([label], numbered) if name not in ruler)
-        ruler[name] = {
-            "scores": sorted(scorer.scores),
-            **_of_scorer(asked, scorer, written, hide),
-        }
-    for text in spec.gated:
-        with suppress(EvalMetricsError):  # of a hook
-            metric = plan.names.bind(text)
-            if text in spec.defined:
-                ruler[f"{_METRIC}{metric}"] = spec.defined[text].written()
-            elif not is_ours(metric.target) and (source := source_hash(metric.target)):
-                ruler[f"{_METRIC}{metric}"] = {"source": source}
+        settings = _of_scorer(asked, scorer, written, hide)
+        ruler[name] = {"scores": sorted(scorer.scores), **settings}
+    ruler.update(_of_metrics(spec, plan))
     if hook:
         ruler[_HOOK] = {"source": hook}
     if spec.reference is not None and spec.reference.model is not None:
-        settings = {k: _shown(v, hide) for k, v in _flat("", spec.reference.model)}
-        ruler[f"{_TOOL}reference"] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
-    return ruler | _answering_models(bound, hide) | _of_tools(tools, hide)
+        model = _flat("", spec.reference.model)
+        settings = {key: _shown(value, hide) for key, value in model}
+        ruler[_PINNED] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
+    ruler.update(_answering_models(bound, hide))
+    ruler.update(_of_tools(tools, hide))
+    return ruler
+
+
+def _of_reward(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, object]:
+    """Describe the reward, and where the files hold it."""
+    reward: dict[str, object] = {
+        "score": spec.reward,
+        "pass_threshold": spec.pass_threshold,
+        "pass_estimator": spec.pass_estimator,
+    }
+    if spec.rollouts is None:
+        return reward
+    for name, path in score_paths(spec.rollouts.fields).items():
+        if path != name:
+            reward[f"{FIELD_PREFIX}{name}"] = path
+    for key in () if spec.scorers else ("where", "pivot"):
+        value = getattr(spec.rollouts, key)
+        if value:
+            reward[key] = _shown(value, hide)
+    return reward
+
+
+def _of_metrics(
+    spec: BenchmarkSpec, plan: Plan
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the gated metrics that are defined in the file, or are the user's own."""
+    for text in spec.gated:
+        # a metric of a hook has no name in the plan
+        with suppress(EvalMetricsError):
+            metric = plan.names.bind(text)
+            if text in spec.defined:
+                yield f"{_METRIC}{metric}", dict(spec.defined[text].written())
+            elif not is_ours(metric.target):
+                source = source_hash(metric.target)
+                if source:
+                    yield f"{_METRIC}{metric}", {"source": source}
 
 
 def _of_tools(
     tools: Mapping[str, Mapping[str, Sequence[str]]], hide: Callable[[str], str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     return {
         f"{_TOOL}{name}": {
             key: list(values) if key == "scores" else _shown(", ".join(values), hide)
@@ -122,43 +141,54 @@ def _of_tools(
 
 def stated_by(
     now: Fingerprint, tables: Iterable[RolloutTable], hide: Callable[[str], str]
-) -> Any:
-    """Return a ruler with the tools of other rollouts, as ``ruler``, if both sides state any."""
+) -> dict[str, Fingerprint]:
+    """Return a fingerprint with the tools of other rollouts, as ``ruler``.
+
+    Empty unless both sides state any.
+    """
     stated: dict[str, dict[str, list[str]]] = {}
-    for name, entry in chain.from_iterable(table.ruler.items() for table in tables):
-        tool = stated.setdefault(name, {})
-        tool |= {
-            k: [*dict.fromkeys((*tool.get(k, ()), *more))] for k, more in entry.items()
-        }
-    ours = f"{_TOOL}reference"
-    own = {n: e for n, e in now.items() if not n.startswith(_TOOL) or n == ours}
-    both = stated and len(own) < len(now)
-    return {"ruler": own | _of_tools(stated, hide)} if both else {}
+    for table in tables:
+        for name, entry in table.ruler.items():
+            tool = stated.setdefault(name, {})
+            for key, values in entry.items():
+                kept = tool.setdefault(key, [])
+                kept += [value for value in values if value not in kept]
+    own = {name: entry for name, entry in now.items() if not _is_of_tool(name)}
+    if not stated or len(own) == len(now):
+        return {}
+    return {"ruler": {**own, **_of_tools(stated, hide)}}
+
+
+def _is_of_tool(name: str) -> bool:
+    """Check for an entry that another tool's files state."""
+    return name.startswith(_TOOL) and name != _PINNED
 
 
 def _answering_models(
     bound: Sequence[BoundScorer], hide: Callable[[str], str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """List the model names that judges' answers give: a dated one, or that of a fallback."""
-    entries: dict[str, dict[str, Any]] = {}
+    scores: dict[str, set[str]] = {}
+    models: dict[str, set[str]] = {}
     for scorer in bound:
-        for model in (
-            judge.model for judge in scorer.judges if judge.model.spending.names
-        ):
-            entry = entries.setdefault(
-                f"{_ANSWERS}{model.name}", {"scores": [], "model": []}
-            )
-            more = {"scores": scorer.scores, "model": map(hide, model.spending.names)}
-            entry.update(
-                {key: sorted({*entry[key], *values}) for key, values in more.items()}
-            )
-    return entries
+        for judge in scorer.judges:
+            names = judge.model.spending.names
+            if names:
+                entry = f"{_ANSWERS}{judge.model.name}"
+                scores.setdefault(entry, set()).update(scorer.scores)
+                models.setdefault(entry, set()).update(map(hide, names))
+    return {
+        entry: {"scores": sorted(scores[entry]), "model": sorted(models[entry])}
+        for entry in scores
+    }
 
 
-def under_test_of(benchmark: Benchmark, hide: Callable[[str], str]) -> dict[str, Any]:
+def under_test_of(
+    benchmark: Benchmark, hide: Callable[[str], str]
+) -> dict[str, object]:
     """Describe the system under test by its settings; empty for recorded rollouts."""
     spec = benchmark.spec
-    settings: dict[str, Any] = {}
+    settings: dict[str, object] = {}
     if spec.model is not None:
         own = _settings(spec.model, "url", "name", "format")
         settings["model"] = spec.model.name
@@ -167,7 +197,8 @@ def under_test_of(benchmark: Benchmark, hide: Callable[[str], str]) -> dict[str,
         for key in ("system_prompt", "reasoning"):
             if (value := getattr(spec.params, key)) is not None:
                 settings |= dict(_flat(key, value))
-        settings |= dict(_flat("", {**own.pop("inference", {}), **own}))
+        settings |= dict(_flat("", own.pop("inference", {})))
+        settings |= dict(_flat("", own))
     if spec.target is not None:
         settings |= dict(_flat("target", spec.target))
         settings[_SOURCE] = code_hash(spec.target.function)
@@ -183,7 +214,9 @@ _SOURCE = "target source"
 _VERSION = "target version"
 
 
-def under_test_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def under_test_changes(
+    before: Mapping[str, object], now: Mapping[str, object]
+) -> list[str]:
     """Describe what is under test in place of what was, in one line; none for no change."""
     if _SOURCE not in before:
         # a baseline of an earlier version holds no fingerprint of the source
@@ -193,7 +226,7 @@ def under_test_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> lis
 
 
 def unannounced_changes(
-    before: Mapping[str, Any], now: Mapping[str, Any]
+    before: Mapping[str, object], now: Mapping[str, object]
 ) -> Iterator[str]:
     """Describe code under test that changed while its version did not."""
     version = now.get(_VERSION)
@@ -205,14 +238,16 @@ def unannounced_changes(
         )
 
 
-def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def differing_keys(
+    before: Mapping[str, object], now: Mapping[str, object]
+) -> Iterator[str]:
     """Yield the keys of two descriptions whose values differ."""
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
             yield key
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def differences(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
     """Describe how two descriptions differ: ``temperature 0 -> 0.7``."""
     texts = []
     for key in differing_keys(before, now):
@@ -230,57 +265,62 @@ def shown_setting(value: object) -> str:
 
 
 def _of_scorer(
-    asked: Any, scorer: BoundScorer, written: str, hide: Callable[[str], str]
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {} if written == scorer.type else {"type": scorer.type}
+    asked: ScorerSpec, scorer: BoundScorer, written: str, hide: Callable[[str], str]
+) -> dict[str, object]:
+    """Describe a scorer: its settings, the source of one in Python, and its judges."""
+    entry: dict[str, object] = {}
+    if written != scorer.type:
+        entry["type"] = scorer.type
     target = scorers.find(written).target
-    if not is_ours(target) and (source := source_hash(target)):
-        entry["source"] = source
-    described = (
-        "model",
-        "judge_model",
-        "judges",
-        "scores",
-    )  # below, unless it is a text
+    if not is_ours(target):
+        source = source_hash(target)
+        if source:
+            entry["source"] = source
+    # described below, unless it is a text
+    described = ("model", "judge_model", "judges", "scores")
     but = [key for key in described if not isinstance(getattr(asked, key, None), str)]
-    entry |= dict(_flat("", _settings(asked, *but)))
-    entry |= dict(_flat("", getattr(asked, "options", {})))
+    entry.update(_flat("", _settings(asked, *but)))
+    entry.update(_flat("", getattr(asked, "options", {})))
     for score in getattr(asked, "scores", None) or ():
         if is_dataclass(score):
-            entry |= dict(_flat(f"score {getattr(score, 'name', '')}", score))
-    for number, judge in enumerate(scorer.judges, start=1):
-        name, model = (
-            "judge" if len(scorer.judges) == 1 else f"judge {number}",
-            judge.model,
-        )
-        entry[name] = model.name
-        more = {"system_prompt": model.system_prompt, "end_token": model.end_token}
-        for key, value in (
-            *judge.versions.items(),
-            *model.inference.items(),
-            *more.items(),
-        ):
-            if value is not None:
-                entry[f"{name} {key}"] = value
+            entry.update(_flat(f"score {getattr(score, 'name', '')}", score))
+    entry.update(_of_judges(scorer))
     return {key: _shown(value, hide) for key, value in entry.items()}
 
 
-def _settings(value: Any, *but: str) -> dict[str, Any]:
+def _of_judges(scorer: BoundScorer) -> Iterator[tuple[str, object]]:
+    """Yield the settings of a scorer's judges."""
+    for number, judge in enumerate(scorer.judges, start=1):
+        name = "judge" if len(scorer.judges) == 1 else f"judge {number}"
+        model = judge.model
+        yield name, model.name
+        settings = {
+            **judge.versions,
+            **model.inference,
+            "system_prompt": model.system_prompt,
+            "end_token": model.end_token,
+        }
+        for key, value in settings.items():
+            if value is not None:
+                yield f"{name} {key}", value
+
+
+def _settings(value: object, *but: str) -> dict[str, object]:
     """Return the fields of a specification that differ from their defaults."""
+    if not is_dataclass(value):
+        return {}
     settings = {}
-    for each in fields(value):
-        given = getattr(value, each.name)
-        default = (
-            each.default_factory()
-            if each.default_factory is not MISSING
-            else each.default
-        )
-        if each.name not in (*_NO_MEASURE, *but) and given != default:
-            settings[each.name] = given
+    for field in fields(value):
+        default = field.default
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+        given = getattr(value, field.name)
+        if field.name not in (*_NO_MEASURE, *but) and given != default:
+            settings[field.name] = given
     return settings
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
     """Take nested settings apart: ``parser json_path`` -> ``$.score``."""
     if is_dataclass(value) and not isinstance(value, type):
         value = _settings(value)
@@ -299,7 +339,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(path, inner)
 
 
-def _shown(value: Any, hide: Callable[[str], str]) -> Any:
+def _shown(value: object, hide: Callable[[str], str]) -> object:
     """Write a value for people: a long one as its beginning and a digest."""
     if value is None or isinstance(value, bool | int | float):
         return value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.model.reasons import MeasuredBy, MeasurementChange
 from pytest_evalmetrics.pipeline.measurement import (
@@ -14,7 +15,7 @@ from pytest_evalmetrics.pipeline.measurement import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pytest_evalmetrics.metrics.metric import Metric
     from pytest_evalmetrics.model.estimates import Estimate
@@ -53,7 +54,7 @@ def measurement_changes(
 
 def _without_known_models(
     before: Fingerprint, now: Fingerprint, *, side: Fingerprint
-) -> dict[str, Mapping[str, Any]]:
+) -> dict[str, Mapping[str, object]]:
     """Drop the entries of judges whose answers name no new model."""
     kept = {}
     for name, entry in side.items():
@@ -72,7 +73,7 @@ def _has_new_model(name: str, before: Fingerprint, now: Fingerprint) -> bool:
 
 
 def _changed_keys(
-    name: str, before: Mapping[str, Any], now: Mapping[str, Any]
+    name: str, before: Mapping[str, object], now: Mapping[str, object]
 ) -> Iterator[MeasurementChange]:
     """Yield the keys of an entry that differ."""
     kind = kind_of(name)
@@ -95,7 +96,7 @@ def _changed_keys(
 
 
 def _new_entry(
-    name: str, entry: Mapping[str, Any], gone: dict[str, Mapping[str, Any]]
+    name: str, entry: Mapping[str, object], gone: dict[str, Mapping[str, object]]
 ) -> MeasurementChange:
     """Describe a new entry, which may take the place of one that is gone."""
     kind, scores = kind_of(name), _names(entry)
@@ -116,7 +117,7 @@ def _new_entry(
     )
 
 
-def _lost_entry(name: str, entry: Mapping[str, Any]) -> MeasurementChange:
+def _lost_entry(name: str, entry: Mapping[str, object]) -> MeasurementChange:
     return MeasurementChange(
         kind=kind_of(name),
         entry=name,
@@ -132,7 +133,7 @@ def _name_within(entry: str) -> str:
     return entry.removeprefix(f"{kind_of(entry)} ")
 
 
-def _names(entry: Mapping[str, Any], key: str = "scores") -> frozenset[str]:
+def _names(entry: Mapping[str, object], key: str = "scores") -> frozenset[str]:
     """Return the names that an entry lists; a damaged list has none."""
     names = entry.get(key)
     return (
@@ -175,16 +176,19 @@ def touches(
 
 
 def changed_gates(
-    before: Mapping[str, Any], now: Mapping[str, Any], reference: Reference
+    before: Mapping[str, object], now: Mapping[str, object], reference: Reference
 ) -> Iterator[str]:
     """Describe how the thresholds differ, and which metrics are no longer gated."""
-    old, new = before.get("thresholds", {}), now["thresholds"]
+    old = _mapping(before.get("thresholds"))
+    new = _mapping(now["thresholds"])
     for name in dict.fromkeys((*old, *new)) if before else ():
-        was, current = old.get(name, _NONE), new.get(name, _NONE)
+        was = old.get(name, _NONE)
+        current = new.get(name, _NONE)
         if was != current:
             yield f"threshold {name} was {was}, and is {current} now"
-    for name in before.get("metrics", ()):
-        if name not in now["metrics"]:
+    gated = _names(now, "metrics")
+    for name in _listed(before.get("metrics")):
+        if name not in gated:
             values = [
                 f"{of_agent[name]:.4g}"
                 for of_agent in reference.values.values()
@@ -192,3 +196,11 @@ def changed_gates(
             ]
             was = f" (it was {', '.join(values)})" if values else ""
             yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _listed(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -145,29 +146,39 @@ def template_problems(
     written = texts_below({key: getattr(benchmark.spec, key) for key in keys}, ())
     texts = {path: text for path, text in written if _is_template(text)}
     rows = iter(rows)
-    if (first := next(rows, None)) is not None:
+    first = next(rows, None)
+    if first is not None:
         yield from _single_braces(benchmark, first.item)
         rows = chain((first,), rows)
-    failures, total = _failures(benchmark.spec, texts, rows) if texts else ({}, 0)
-    meaning, allowed = gates.missing_policy(benchmark.spec.expect)
-    if isinstance(meaning, float) and benchmark.spec.expect.max_missing is None:
-        allowed = 1.0  # a missing reward counts as a number
+    if not texts:
+        return
+    total, failures = _failures(benchmark.spec, texts, rows)
+    allowed = _allowed_failures(benchmark.spec)
     names = ", ".join(map(repr, _OF_ANSWERS))
-    for path, (count, example) in failures.items():
-        of_answer = benchmark.spec.model is not None and "sample" in texts[path]
-        such_as = f"{example}; sample has {names}" if of_answer else example
-        if count == total:
-            yield located(
-                benchmark, path, f"no row can fill in this template: {such_as}"
-            )
-        elif count / total > allowed and (path[0] != "scorers" or path[1] in rewarding):
+    for path, failure in failures.items():
+        such_as = failure.example
+        if benchmark.spec.model is not None and "sample" in texts[path]:
+            such_as += f"; sample has {names}"
+        is_of_reward = path[0] != "scorers" or path[1] in rewarding
+        if failure.rows == total:
+            message = f"no row can fill in this template: {such_as}"
+            yield located(benchmark, path, message)
+        elif failure.rows / total > allowed and is_of_reward:
+            have = of_many(failure.rows, total, "row")
             message = (
-                f"{of_many(count, total, 'row')} can't fill in this template, such as "
-            )
-            message += (
-                f"{such_as}: complete them, or allow it: `expect: {{max_missing: 2%}}`"
+                f"{have} can't fill in this template, such as {such_as}: complete them, "
+                "or allow it: `expect: {max_missing: 2%}`"
             )
             yield located(benchmark, path, message)
+
+
+def _allowed_failures(spec: BenchmarkSpec) -> float:
+    """Return the share of rows that may have no reward."""
+    meaning, allowed = gates.missing_policy(spec.expect)
+    if isinstance(meaning, float) and spec.expect.max_missing is None:
+        # a missing reward counts as a number
+        return 1.0
+    return allowed
 
 
 def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
@@ -211,51 +222,96 @@ def _single_braces(
                 break
 
 
+class _Failure(msgspec.Struct, frozen=True):
+    """The failures of one template."""
+
+    # rows that can't fill it in
+    rows: int
+    # the words of the first failure, and its row
+    example: str
+
+
+class _Contexts:
+    """What the templates of scorers see of a row, before it is answered and scored."""
+
+    def __init__(self, spec: BenchmarkSpec) -> None:
+        from jinja2 import ChainableUndefined, UndefinedError  # of the extra
+
+        class NotYetError(UndefinedError):
+            """A template reads what comes later."""
+
+        self.not_yet = NotYetError
+        self.undefined = UndefinedError
+        # stands for whatever comes later
+        self._later = ChainableUndefined(name="?", exc=NotYetError)
+        self._is_answered = bool(spec.answers)
+        self._sample: object = self._later
+        if spec.model is not None:
+            self._sample = dict.fromkeys(_OF_ANSWERS, self._later)
+        self._scores: dict[str | int, dict[str, object]] = {}
+        for at, scorer in enumerate(spec.scorers):
+            scores = getattr(scorer, "scores", None) or ()
+            names = [getattr(score, "name", "") for score in scores]
+            self._scores[at] = dict.fromkeys(names, self._later)
+
+    def answered(self, row: Row, asked: dict[str, object]) -> dict[str, object]:
+        """Return what all templates of scorers see of a row, which was `asked`."""
+        if not self._is_answered:
+            return asked
+        item = {**row.item, "response": self._later}
+        return {**item, "item": item, "sample": self._sample}
+
+    def with_scores(
+        self, context: dict[str, object], scorer: str | int
+    ) -> dict[str, object]:
+        """Add the scores of a scorer, which its own templates may name."""
+        return {"scores": self._scores[scorer], **context}
+
+    def names_a_column(self, error: errors.RowError) -> bool:
+        """Check for a template that reads a column which the row does not have."""
+        cause = error.__context__
+        return isinstance(cause, self.undefined) and not isinstance(cause, self.not_yet)
+
+
 def _failures(
     spec: BenchmarkSpec, texts: Mapping[Path, str], rows: Iterable[Row]
-) -> tuple[dict[Path, tuple[int, str]], int]:
-    """Count the rows that each template fails for, with an example, and all rows."""
-    from jinja2 import ChainableUndefined, UndefinedError  # of the extra
-
+) -> tuple[int, dict[Path, _Failure]]:
+    """Count all rows, and those that each template fails for."""
     from pytest_evalmetrics.expressions import compile_value  # of the extra
 
     rendered = {path: compile_value(text) for path, text in texts.items()}
-    later: Any = ChainableUndefined(name="?")
-    sample = later if spec.model is None else dict.fromkeys(_OF_ANSWERS, later)
-    failures: dict[Path, tuple[int, str]] = {}
-    scores: dict[Any, Any] = {}  # of each scorer, by name
-    for at, scorer in enumerate(spec.scorers):
-        written: Any = filter(is_dataclass, getattr(scorer, "scores", None) or ())
-        scores[at] = dict.fromkeys((score.name for score in written), later)
-    total, last = 0, None
+    of_scorers = {path for path in texts if path[0] == "scorers"}
+    of_scores = {path for path in of_scorers if "scores" in texts[path]}
+    # these may be filled in once the row is answered
+    incomplete = of_scorers if spec.answers else of_scores
+    contexts = _Contexts(spec)
+    failures: dict[Path, _Failure] = {}
+    total = 0
+    last: object = None
     for row in rows:
-        if row.item is last:  # another sample
+        if row.item is last:
+            # another sample
             continue
         last = row.item
         total += 1
         asked = row.context
-        generated = asked
-        if spec.answers:
-            item = {**row.item, "response": later}
-            generated = {**item, "item": item, "sample": sample}
+        answered = contexts.answered(row, asked)
         for path, render in rendered.items():
-            of_scorer = path[0] == "scorers"
-            context = generated if of_scorer else asked
-            if of_scorer and "scores" in texts[path]:
-                context = {"scores": scores[path[1]], **generated}
+            context = answered if path in of_scorers else asked
+            if path in of_scores:
+                context = contexts.with_scores(context, path[1])
             try:
                 render(context)
             except errors.RowError as error:
-                cause = error.__context__
-                named = isinstance(cause, UndefinedError) and "'?'" not in str(cause)
-                if named or not (
-                    of_scorer and (spec.answers or "scores" in texts[path])
-                ):
-                    count, example = failures.get(
-                        path, (0, f"{error.message} ({row.where})")
-                    )
-                    failures[path] = count + 1, example
-    return failures, total
+                if path in incomplete and not contexts.names_a_column(error):
+                    continue
+                before = failures.get(path)
+                example = f"{error.message} ({row.where})"
+                failures[path] = _Failure(
+                    rows=1 if before is None else before.rows + 1,
+                    example=example if before is None else before.example,
+                )
+    return total, failures
 
 
 def texts_below(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

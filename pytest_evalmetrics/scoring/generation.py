@@ -20,6 +20,7 @@ from pytest_evalmetrics.errors import (
     RowError,
     raised_words,
 )
+from pytest_evalmetrics.json_types import object_of, text_of_value
 from pytest_evalmetrics.local_code import code_hash
 from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.scoring.chat.models import chat_model
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.expressions import Rendered
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.chat.row_calls import Calls
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.spec.model_keys import ModelSpec, TargetSpec
@@ -47,17 +49,17 @@ class Generated(msgspec.Struct, frozen=True):
     """One answer to one row."""
 
     reply: Reply
-    response: Mapping[str, Any]  # as a body of OpenAI's API
+    response: Mapping[str, object]  # as a body of OpenAI's API
     latency_s: float  # seconds that it took when it was paid for
     cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
-    more: Mapping[str, Any] = msgspec.field(
+    more: Mapping[str, object] = msgspec.field(
         default_factory=dict
     )  # further keys of a target's answer
     # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning
     failure: RowError | None = None
 
     @property
-    def sample_data(self) -> dict[str, Any]:
+    def sample_data(self) -> dict[str, object]:
         """The value of ``sample`` in templates."""
         return {
             **self.more,
@@ -146,7 +148,7 @@ class ModelGenerator:
         }
 
     async def generate(
-        self, row: Mapping[str, Any], sample: int, calls: Calls
+        self, row: Mapping[str, object], sample: int, calls: Calls
     ) -> Generated:
         """Attempt one row."""
         del sample
@@ -154,7 +156,7 @@ class ModelGenerator:
         more = {key: render(context) for key, render in self._more.items()}
         request = self._model.request(self._prompt(context), **more)
 
-        def read(body: Any) -> tuple[Reply, RowError | None]:
+        def read(body: JsonValue) -> tuple[Reply, RowError | None]:
             try:
                 return read_reply(body, self._model.end_token), None
             except RowError as error:
@@ -173,19 +175,22 @@ class ModelGenerator:
         reply, failure = read(body)
         tokens, price = reply.tokens, self._model.price
         cost = math.nan if tokens is None or price is None else tokens.cost(price)
-        response = body if "choices" in body else _as_completion(body, reply)
+        response = object_of(body)
+        if "choices" not in response:
+            response = _as_completion(response, reply)
         return Generated(reply, response, calls.latency_s, cost, failure=failure)
 
 
-def _as_completion(body: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
+def _as_completion(body: JsonObject, reply: Reply) -> JsonObject:
     """Write the body of another API as chat completions do, which scorers and templates read."""
-    choice = {
+    choice: JsonObject = {
         "index": 0,
         "message": dict(reply.message),
         "finish_reason": reply.finish_reason,
     }
-    kept = {key: body[key] for key in ("id", "model", "usage") if key in body}
-    return {**kept, "choices": [choice]}
+    completion = {key: body[key] for key in body if key in ("id", "model", "usage")}
+    completion["choices"] = [choice]
+    return completion
 
 
 class TargetGenerator:
@@ -204,10 +209,10 @@ class TargetGenerator:
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
         self._free = asyncio.Semaphore(terms.parallelism)
         # an engine may replace it, to call the function elsewhere
-        self.call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
+        self.call: Callable[[Mapping[str, object], int], Awaitable[str]] = self.answer
 
     async def generate(
-        self, row: Mapping[str, Any], sample: int, calls: Calls
+        self, row: Mapping[str, object], sample: int, calls: Calls
     ) -> Generated:
         """Attempt one row."""
 
@@ -220,7 +225,7 @@ class TargetGenerator:
         )
         return read_answer(answer.body, answer.latency_s)
 
-    async def answer(self, row: Mapping[str, Any], sample: int) -> str:
+    async def answer(self, row: Mapping[str, object], sample: int) -> str:
         """Call the function; return its answer as JSON."""
         more = {"sample": sample} if self._takes_sample else {}
         given = dict(row)  # a function that changes its row changes no other's
@@ -307,7 +312,7 @@ _TEXT_KEYS = ("output_text", "output", "response", "content", "text")
 _OUR_KEYS = {*_TEXT_KEYS, "usage", "tool_calls", "reasoning", "finish_reason", "role"}
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """Write a target's answer: builtins, or an object with a ``model_dump`` of them."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):  # a model of pydantic, such as an answer of the OpenAI client
@@ -320,7 +325,7 @@ def as_json(value: Any) -> str:
         raise RowError("no-answer", f"the target gave {given}", hint=hint) from None
 
 
-def read_answer(value: Any, latency_s: float) -> Generated:
+def read_answer(value: JsonValue, latency_s: float) -> Generated:
     """Read a target's answer: a text, a message, a mapping with the text, or a whole body."""
     if isinstance(value, str):
         value = {"content": value}
@@ -342,17 +347,25 @@ def read_answer(value: Any, latency_s: float) -> Generated:
         )
         wanted = "expected the answer's text under output"
         raise RowError("no-answer", f"the target gave {given}, {wanted}")
-    finish = value.get("finish_reason")
-    finish = finish if isinstance(finish, str) else ""
-    reasoning = value.get("reasoning")
-    reasoning = reasoning if isinstance(reasoning, str) else ""
+    finish = text_of_value(value.get("finish_reason"))
+    reasoning = text_of_value(value.get("reasoning"))
     if not text.strip() and not calls and reasoning.strip():
         given = f"reasoning and no answer: {reasoning!r:.60}"
         raise RowError("no-answer", f"the target gave {given}")
     # worded as OpenAI's API does, for scorers that read it so
-    message: dict[str, Any] = {"role": "assistant", "content": text}
-    message |= {"tool_calls": list(calls)} if calls else {}
-    usage = {"usage": value["usage"]} if isinstance(value.get("usage"), dict) else {}
-    reply = Reply(text, reasoning, calls, finish, message, tokens_of(value))
-    response = {"choices": [{"index": 0, "message": message}], **usage}
+    message: JsonObject = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = list(calls)
+    reply = Reply(
+        text=text,
+        reasoning=reasoning,
+        tool_calls=calls,
+        finish_reason=finish,
+        message=message,
+        tokens=tokens_of(value),
+    )
+    choice: JsonObject = {"index": 0, "message": message}
+    response: JsonObject = {"choices": [choice]}
+    if isinstance(value.get("usage"), dict):
+        response["usage"] = value["usage"]
     return Generated(reply, response, latency_s, more=more)

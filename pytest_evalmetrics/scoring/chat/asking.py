@@ -18,6 +18,7 @@ from pytest_evalmetrics.scoring.transport import Answer, Call, CallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.chat.models import ChatModel
     from pytest_evalmetrics.scoring.chat.prompts import Message
     from pytest_evalmetrics.scoring.chat.row_calls import Calls
@@ -37,7 +38,7 @@ def ask(
     *,
     kind: str,
     read: Callable[[Reply], _T],
-    schema: Mapping[str, Any] | None = None,
+    schema: JsonObject | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> Coroutine[Any, Any, _T]:
     """Ask a model, and read its answer.
@@ -46,10 +47,10 @@ def ask(
     retries that the endpoint is allowed: a question never takes more than ``1 + max_retries``
     requests, but for the first of a model, which detect the form in which it takes a schema.
     """
-    forms: tuple[Mapping[str, Any] | None, ...] = (None,)
+    forms: tuple[JsonObject | None, ...] = (None,)
     if schema is not None and model.takes_schema:
         name = kind.partition("/")[0].replace("-", "_")
-        strict = {"name": name, "strict": True, "schema": dict(schema)}
+        strict: JsonObject = {"name": name, "strict": True, "schema": dict(schema)}
         forms = (
             {"type": "json_schema", "json_schema": strict},
             {"type": "json_object"},
@@ -98,9 +99,9 @@ class _Question(msgspec.Struct, frozen=True):
     calls: Calls
     model: ChatModel
     messages: Sequence[Message]
-    forms: Sequence[Mapping[str, Any] | None]
+    forms: Sequence[JsonObject | None]
 
-    def body(self, form: int) -> dict[str, Any]:
+    def body(self, form: int) -> JsonObject:
         return self.model.request(self.messages, response_format=self.forms[form])
 
     async def answered(self, call: Call, read: Callable[[Reply], _T]) -> _T:
@@ -119,7 +120,7 @@ class _Question(msgspec.Struct, frozen=True):
         )
         results: list[_T] = []
 
-        def check(body: Any) -> None:
+        def check(body: JsonValue) -> None:
             try:
                 results.append(self._read(body, read))
             except RowError as error:
@@ -129,7 +130,7 @@ class _Question(msgspec.Struct, frozen=True):
         await again._send(self._second(call), check)  # noqa: SLF001 - one of us
         return results[-1]
 
-    def _read(self, body: Any, read: Callable[[Reply], _T]) -> _T:
+    def _read(self, body: JsonValue, read: Callable[[Reply], _T]) -> _T:
         return read(final_answer(read_reply(body, self.model.end_token)))
 
     def _second(self, call: Call) -> Call:
@@ -143,20 +144,22 @@ class _Question(msgspec.Struct, frozen=True):
         return replace(second, place=call.place + 0.5)
 
     async def _send(
-        self, call: Call, check: Callable[[Any], None] | None = None
+        self, call: Call, check: Callable[[JsonValue], None] | None = None
     ) -> Answer:
         """Send in the form that the endpoint takes."""
         if len(self.forms) == 1:
             return await self._post(call, 0, check)
         name = ("form", self.model.endpoint.url, self.model.name)
         form = self.calls.memory.setdefault(name, _Form())
+        if not isinstance(form, _Form):
+            raise TypeError(f"{name} is kept as {form!r}, no form")
         async with form.lock:
             if not form.is_known:
                 return await self._probe(call, form, check)
         return await self._post(call, form.index, check)
 
     async def _probe(
-        self, call: Call, form: _Form, check: Callable[[Any], None] | None
+        self, call: Call, form: _Form, check: Callable[[JsonValue], None] | None
     ) -> Answer:
         """Send in one form after the other, until the endpoint takes one."""
         last = len(self.forms) - 1
@@ -180,7 +183,7 @@ class _Question(msgspec.Struct, frozen=True):
         return answer
 
     async def _post(
-        self, call: Call, form: int, check: Callable[[Any], None] | None
+        self, call: Call, form: int, check: Callable[[JsonValue], None] | None
     ) -> Answer:
         payload = transport.written_body(self.body(form))
         sent = replace(call, endpoint=self.model.endpoint, payload=payload)

@@ -33,11 +33,11 @@ class Reply(msgspec.Struct, frozen=True):
     text: str
     reasoning: str = ""
     # as the model wrote them
-    tool_calls: tuple[Mapping[str, JsonValue], ...] = ()
+    tool_calls: tuple[JsonObject, ...] = ()
     # ``stop``, ``length``, ``tool_calls`` ...; empty for none
     finish_reason: str = ""
     # the whole message
-    message: Mapping[str, JsonValue] = msgspec.field(default_factory=dict)
+    message: JsonObject = msgspec.field(default_factory=dict)
     # None if the answer does not give them
     tokens: Tokens | None = None
 
@@ -45,7 +45,7 @@ class Reply(msgspec.Struct, frozen=True):
 class _Message(msgspec.Struct, frozen=True):
     """The message in a body, in the words of chat completions."""
 
-    message: Mapping[str, JsonValue]
+    message: JsonObject
     finish_reason: str
 
 
@@ -268,7 +268,7 @@ def _reasoning_of(message: Mapping[str, JsonValue]) -> str:
 
 def tool_calls_of(
     message: Mapping[str, JsonValue],
-) -> tuple[Mapping[str, JsonValue], ...]:
+) -> tuple[JsonObject, ...]:
     """Return the tool calls of a message."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
@@ -286,7 +286,7 @@ def tool_calls_of(
 _TEXT_PARTS = (None, "text", "input_text", "output_text")
 
 
-def text_of(content: JsonValue) -> str | None:
+def text_of(content: object) -> str | None:
     """Return the text of a message's content, with its parts joined, or None."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
@@ -294,11 +294,11 @@ def text_of(content: JsonValue) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _is_text_part(part: JsonValue) -> bool:
+def _is_text_part(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") in _TEXT_PARTS
 
 
-def _texts(parts: JsonValue, key: str) -> list[str]:
+def _texts(parts: object, key: str) -> list[str]:
     """List the texts that parts of a message hold under a key."""
     if not isinstance(parts, list):
         return []

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
 from pytest_evalmetrics.scoring.chat.replies import text_of
 
 Api: TypeAlias = Literal["chat", "completions", "responses", "messages"]
 # the body of a request: of messages, and of further keys in the words of chat completions
-Body: TypeAlias = dict[str, Any]
+Body: TypeAlias = dict[str, object]
 
 # Anthropic's API wants a bound; its own documentation shows this one
 _MOST_TOKENS = 4096
 
 
-def _of_chat(messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]) -> Body:
+def _of_chat(
+    messages: Sequence[Mapping[str, object]], keys: Mapping[str, object]
+) -> Body:
     return {"messages": [dict(message) for message in messages], **keys}
 
 
 def _of_completions(
-    messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+    messages: Sequence[Mapping[str, object]], keys: Mapping[str, object]
 ) -> Body:
     texts = [str(message["content"]) for message in messages]
     return {"prompt": "\n\n".join(texts), **keys}
@@ -31,7 +33,7 @@ def _of_completions(
 
 
 def _of_responses(
-    messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+    messages: Sequence[Mapping[str, object]], keys: Mapping[str, object]
 ) -> Body:
     items = [item for message in messages for item in _items(message)]
     body: Body = {"input": items}
@@ -43,13 +45,13 @@ def _of_responses(
         elif key == "response_format":
             body["text"] = {"format": _text_format(value)}
         elif key == "tools":
-            body["tools"] = [_flat_tool(tool) for tool in value]
+            body["tools"] = [_flat_tool(tool) for tool in _items_of(value)]
         else:
             body[key] = value
     return body
 
 
-def _items(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _items(message: Mapping[str, object]) -> list[dict[str, object]]:
     """Write a message as items of the Responses API, its tool calls each as one."""
     role = message.get("role")
     content = message.get("content")
@@ -57,11 +59,11 @@ def _items(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         call_id = message.get("tool_call_id")
         output = text_of(content) or ""
         return [{"type": "function_call_output", "call_id": call_id, "output": output}]
-    items: list[dict[str, Any]] = []
+    items: list[dict[str, object]] = []
     if content:
         items.append({"role": role, "content": _parts(content, role)})
-    for call in message.get("tool_calls") or ():
-        function = call.get("function", {})
+    for call in _calls_of(message):
+        function = _function_of(call)
         items.append(
             {
                 "type": "function_call",
@@ -73,7 +75,7 @@ def _items(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return items
 
 
-def _parts(content: Any, role: Any) -> Any:
+def _parts(content: object, role: object) -> object:
     """Write the parts of a message by the names that the Responses API has for them."""
     if not isinstance(content, list):
         return content
@@ -84,14 +86,14 @@ def _parts(content: Any, role: Any) -> Any:
     ]
 
 
-def _text_format(value: Any) -> Any:
+def _text_format(value: object) -> object:
     """Write a ``response_format`` of chat completions as the format of a text."""
     if isinstance(value, Mapping) and isinstance(value.get("json_schema"), Mapping):
         return {"type": value["type"], **value["json_schema"]}
     return value
 
 
-def _flat_tool(tool: Any) -> Any:
+def _flat_tool(tool: object) -> object:
     if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping):
         return {"type": "function", **tool["function"]}
     return tool
@@ -100,15 +102,22 @@ def _flat_tool(tool: Any) -> Any:
 # -- Anthropic's messages ------------------------------------------------------------------
 
 
+class _Turn(TypedDict):
+    """The messages of one side that follow each other."""
+
+    role: str
+    content: list[dict[str, object]]
+
+
 def _of_messages(
-    messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+    messages: Sequence[Mapping[str, object]], keys: Mapping[str, object]
 ) -> Body:
     system = [
         text_of(message.get("content")) or ""
         for message in messages
         if message.get("role") in ("system", "developer")
     ]
-    turns: list[dict[str, Any]] = []
+    turns: list[_Turn] = []
     for message in messages:
         if message.get("role") in ("system", "developer"):
             continue
@@ -118,7 +127,7 @@ def _of_messages(
             # results of several tools are one turn
             turns[-1]["content"] += blocks
         else:
-            turns.append({"role": role, "content": blocks})
+            turns.append(_Turn(role=role, content=blocks))
     body: Body = {"max_tokens": _MOST_TOKENS, "messages": turns}
     if system:
         body["system"] = "\n\n".join(system)
@@ -128,26 +137,26 @@ def _of_messages(
         elif key == "stop":
             body["stop_sequences"] = [value] if isinstance(value, str) else value
         elif key == "tools":
-            body["tools"] = [_named_tool(tool) for tool in value]
+            body["tools"] = [_named_tool(tool) for tool in _items_of(value)]
         else:
             body[key] = value
     return body
 
 
-def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _blocks(message: Mapping[str, object]) -> list[dict[str, object]]:
     """Write a message's content, its tool calls, or a tool's result as blocks."""
     content = message.get("content")
     if message.get("role") == "tool":
         call_id = message.get("tool_call_id")
         result = text_of(content) or ""
         return [{"type": "tool_result", "tool_use_id": call_id, "content": result}]
-    blocks: list[dict[str, Any]] = []
+    blocks: list[dict[str, object]] = []
     if isinstance(content, list):
         blocks += content
     elif content:
         blocks.append({"type": "text", "text": str(content)})
-    for call in message.get("tool_calls") or ():
-        function = call.get("function", {})
+    for call in _calls_of(message):
+        function = _function_of(call)
         blocks.append(
             {
                 "type": "tool_use",
@@ -159,7 +168,7 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return blocks
 
 
-def _arguments(text: Any) -> Any:
+def _arguments(text: object) -> object:
     """Parse a call's arguments; a model's that are no JSON are sent as a text of their own."""
     if not isinstance(text, str):
         return text or {}
@@ -170,7 +179,7 @@ def _arguments(text: Any) -> Any:
     return value if isinstance(value, dict) else {"arguments": value}
 
 
-def _named_tool(tool: Any) -> Any:
+def _named_tool(tool: object) -> object:
     if not isinstance(tool, Mapping) or not isinstance(tool.get("function"), Mapping):
         return tool
     function = dict(tool["function"])
@@ -180,7 +189,7 @@ def _named_tool(tool: Any) -> Any:
 
 
 _BODIES: Mapping[
-    Api, Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any]], Body]
+    Api, Callable[[Sequence[Mapping[str, object]], Mapping[str, object]], Body]
 ] = {
     "chat": _of_chat,
     "completions": _of_completions,
@@ -190,7 +199,7 @@ _BODIES: Mapping[
 
 
 def body_for(
-    api: Api, messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+    api: Api, messages: Sequence[Mapping[str, object]], keys: Mapping[str, object]
 ) -> Body:
     """Make the body of a request for an API.
 
@@ -203,3 +212,23 @@ def body_for(
         passed on as they are.
     """
     return _BODIES[api](messages, keys)
+
+
+# -- reading messages ----------------------------------------------------------------------
+
+
+def _items_of(value: object) -> Sequence[object]:
+    """Return a value that is a list; an empty one for anything else."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _calls_of(message: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """List the calls of tools in a message."""
+    calls = _items_of(message.get("tool_calls"))
+    return [call for call in calls if isinstance(call, Mapping)]
+
+
+def _function_of(call: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the function that a call names."""
+    function = call.get("function")
+    return function if isinstance(function, Mapping) else {}

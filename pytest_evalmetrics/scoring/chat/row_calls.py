@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
@@ -13,6 +13,7 @@ from pytest_evalmetrics.scoring.transport import Call, Occurrences, Work, writte
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.scoring.transport import Answer, Endpoint, Meter, Transport
 
 
@@ -69,7 +70,7 @@ class Calls:
     def ticket(
         self,
         endpoint: Endpoint,
-        body: Any,
+        body: object,
         *,
         kind: str,
         versions: Mapping[str, str] | None = None,
@@ -107,12 +108,12 @@ class Calls:
     async def post(
         self,
         endpoint: Endpoint,
-        body: Any,
+        body: object,
         *,
         kind: str,
-        check: Callable[[Any], object] | None = None,
+        check: Callable[[JsonValue], object] | None = None,
         versions: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> JsonValue:
         """POST a body, and return the parsed JSON of the answer.
 
         Parameters
@@ -136,12 +137,15 @@ class Calls:
         return (await self.send(call, body, check)).body
 
     async def send(
-        self, call: Call, displayed: Any, check: Callable[[Any], object] | None = None
+        self,
+        call: Call,
+        displayed: object,
+        check: Callable[[JsonValue], object] | None = None,
     ) -> Answer:
         """Send a call with a reserved place, see `post`; reports show `displayed` as its body."""
         refused: dict[str, str] = {}  # answers, by the kind of the error
 
-        def checked(body: Any) -> None:
+        def checked(body: JsonValue) -> None:
             try:
                 if check is not None:
                     check(body)
@@ -155,7 +159,7 @@ class Calls:
     async def perform(
         self,
         name: str,
-        given: Mapping[str, Any],
+        given: Mapping[str, object],
         make: Callable[[], Awaitable[str]],
         *,
         version: str | None,
@@ -231,7 +235,7 @@ class Calls:
         return count
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     try:
         return compact(value)
     except (

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Iterable,
     )
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.scoring.transport.endpoints import Work
     from pytest_evalmetrics.scoring.transport.http_sender import HttpSender
     from pytest_evalmetrics.scoring.transport.origin_state import RetryPolicy
@@ -80,7 +81,7 @@ class Transport:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.usage = UsageTally()
-        self.memory: dict[Hashable, Any] = {}  # callers' facts about endpoints
+        self.memory: dict[Hashable, object] = {}  # callers' facts about endpoints
         self._key_repeated = False
         self._told_of_holder = False
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
@@ -114,7 +115,7 @@ class Transport:
         finally:
             renewing.cancel()
 
-    def _drain(self, ended: SimpleQueue[Any]) -> None:
+    def _drain(self, ended: SimpleQueue[asyncio.Task[_T] | None]) -> None:
         """Start no further call, and wait for those in flight, which may have been paid for."""
         exchange, until = self._exchange, monotonic() + _DRAIN_S
         exchange.is_stopping = True
@@ -147,7 +148,7 @@ class Transport:
         return redact(text, self._secrets)
 
     async def call(
-        self, call: Call, check: Callable[[Any], None], meter: Meter | None = None
+        self, call: Call, check: Callable[[JsonValue], None], meter: Meter | None = None
     ) -> Answer:
         """Answer a call, from the journal if it is there; a CallError where that fails."""
         if call.endpoint.secret is not None:
@@ -176,7 +177,7 @@ class Transport:
         self,
         call: Call | Work,
         send: Callable[[], Awaitable[PaidAnswer]],
-        check: Callable[[Any], None],
+        check: Callable[[JsonValue], None],
         meter: Meter,
     ) -> Answer:
         key, sent, tokens, is_sending = b"", None, None, False
@@ -206,8 +207,8 @@ class Transport:
             raise
         if sent is not None:
             meter.paid(sent.attempts, tokens, call.price)
-            is_model = isinstance(call, Call) and isinstance(answer.body, dict)
-            if tokens is None and is_model and "choices" in answer.body:
+            is_model = isinstance(answer.body, dict) and "choices" in answer.body
+            if tokens is None and is_model and isinstance(call, Call):
                 meter.uncounted()
             if not self._holds_secret(sent.body):
                 self._journal.put(key, sent)
@@ -218,7 +219,7 @@ class Transport:
         return answer
 
     async def _kept(
-        self, key: bytes, call: Call | Work, check: Callable[[Any], None]
+        self, key: bytes, call: Call | Work, check: Callable[[JsonValue], None]
     ) -> Answer | None:
         """Look up a call once no other process makes it; without an answer it is for this one."""
         journal = self._journal
@@ -365,7 +366,7 @@ class _LoopThread:
     def run(
         self,
         coroutine: Coroutine[Any, Any, _T],
-        drain: Callable[[SimpleQueue[Any]], None] = lambda _: None,
+        drain: Callable[[SimpleQueue[asyncio.Task[_T] | None]], None] = lambda _: None,
     ) -> _T:
         """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -178,7 +178,7 @@ class Work:
     """One call of a function of the user's."""
 
     shown: str  # the function: ``package.module:function``
-    given: Mapping[str, Any]  # its arguments
+    given: Mapping[str, object]  # its arguments
     # the function's version; None if it has none: then its answers are not kept, because a
     # change of the function could not be noticed
     version: str | None
@@ -205,7 +205,7 @@ class Work:
         ).digest()
 
 
-def written_body(body: Any) -> bytes | None:
+def written_body(body: object) -> bytes | None:
     """Serialize a request body; None stands for no body."""
     try:
         return None if body is None else _BODY.encode(body).encode("ascii")
@@ -232,7 +232,7 @@ class Occurrences:
         return self._counts[digest] - 1
 
 
-def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:
+def _culprit(value: object, place: str = "", depth: int = 0) -> tuple[str, str] | None:
     """Find the first value that JSON can't write: its place and its description."""
     if (
         depth > 100 or value is None or isinstance(value, str | bool | int)

@@ -10,7 +10,7 @@ import re
 import time
 from contextlib import contextmanager
 from http.client import responses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,6 +19,7 @@ from pytest_evalmetrics.errors import EvalMetricsError, RowError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.transport.origin_state import Fault
 
 
@@ -116,7 +117,7 @@ class Answer(msgspec.Struct, frozen=True):
     """An endpoint's answer."""
 
     # the parsed JSON; every number in it is finite
-    body: Any
+    body: JsonValue
     # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
     # the answer was paid for
     latency_s: float
@@ -214,10 +215,11 @@ def text_of(raw: RawResponse) -> str:
         raise SendFailure("invalid-json", f"the answer is not in {encoding}") from None
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str) -> JsonValue:
     """Parse an answer; every number in it is finite."""
+    value: JsonValue = None
     try:
-        return _DECODER.decode(text)
+        value = _DECODER.decode(text)
     except SendFailure as failure:
         failure.text = text
         raise
@@ -227,6 +229,7 @@ def parse_json(text: str) -> Any:
         raise SendFailure(
             "invalid-json", f"the answer is not JSON: {error}", text=text
         ) from None
+    return value
 
 
 def _finite(text: str) -> float:
@@ -238,7 +241,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     """Make an object of JSON; a key with two values is refused, for either may be meant."""
     value = dict(pairs)
     if len(value) < len(pairs):
@@ -258,12 +261,13 @@ def own_words(text: str, hide: Callable[[str], str]) -> str:
     """Return an endpoint's own words, short and in one line, with secrets hidden before any cut."""
     text = hide(text)
     try:
-        words: Any = json.loads(text)
+        words: JsonValue = json.loads(text)
         while isinstance(words, dict):  # {"error": {"message": ...}} and the like
             keys = ("error", "message", "detail", "title")
-            if (inner := next(filter(None, map(words.get, keys)), None)) is None:
+            inner = [words[key] for key in keys if words.get(key)]
+            if not inner:
                 break
-            words = inner
+            words = inner[0]
         words = (
             words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
         )

@@ -80,7 +80,7 @@ def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
     own = _own_features(loaded.benchmark, spec)
     # rules hold for each rollout, and need all of them
     table = loaded.table if spec.has_rules else _sampled(loaded.table)
-    sketched = _sketched(table, of=len(loaded.table))
+    sketched = _sketched(table, _sizes(loaded.table))
     observer = Observer(len(table), own, sketched)
     with collector_paused(), suppress(NoRecordsError):
         for place, where, row in _placed(table, _rows_of(loaded, rows, table)):
@@ -89,17 +89,31 @@ def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
 
 
 def _sampled(table: RolloutTable) -> RolloutTable:
-    """Choose the tasks that are compared: all, unless there are very many rollouts."""
-    chosen = _chosen(table, _MOST, of=len(table))
-    return table if chosen.all() else table.where(chosen[table.task])
+    """Choose the tasks that are compared: all, unless an agent has very many rollouts."""
+    rows = _rows_within(table, _MOST, _sizes(table))
+    return table if rows.all() else table.where(rows)
 
 
-def _sketched(table: RolloutTable, *, of: int) -> set[int] | None:
-    """Choose the rows whose answers are compared, of a run's; None for all."""
-    chosen = _chosen(table, _MOST_ANSWERS, of=of)
-    if chosen.all():
-        return None
-    return set(np.flatnonzero(chosen[table.task]).tolist())
+def _sketched(table: RolloutTable, sizes: Mapping[str, int]) -> set[int] | None:
+    """Choose the rows whose answers are compared; None for all."""
+    rows = _rows_within(table, _MOST_ANSWERS, sizes)
+    return None if rows.all() else set(np.flatnonzero(rows).tolist())
+
+
+def _sizes(table: RolloutTable) -> dict[str, int]:
+    """Count the rollouts of each agent."""
+    return {agent: len(part) for agent, part in table.by_agent()}
+
+
+def _rows_within(
+    table: RolloutTable, most: int, sizes: Mapping[str, int]
+) -> NDArray[np.bool_]:
+    """Choose about so many rows of each agent, whose whole run has a size; shape (rows,)."""
+    rows = [
+        _chosen(part, most, of=sizes[agent])[part.task]
+        for agent, part in table.by_agent()
+    ]
+    return np.concatenate([np.zeros(0, dtype=bool), *rows])
 
 
 def _chosen(table: RolloutTable, most: int, *, of: int) -> NDArray[np.bool_]:
@@ -347,9 +361,9 @@ def _observed_run(
     table: RolloutTable,
     own: Sequence[OwnFeature],
 ) -> RolloutTable:
-    sketched = _sketched(_sampled(table), of=len(table))
-    table = _sampled(table)
-    observer = Observer(len(table), own, sketched)
+    chosen = _sampled(table)
+    observer = Observer(len(chosen), own, _sketched(chosen, _sizes(table)))
+    table = chosen
     if table.read_as is not None:
         wanted = set(table.read_as.tolist())
         with collector_paused(), suppress(NoRecordsError):

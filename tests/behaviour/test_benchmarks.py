@@ -484,6 +484,23 @@ def test_very_many_rollouts_are_compared_in_the_same_part_of_their_tasks(
     result.stdout.fnmatch_lines(["*of 3000 tasks are compared, chosen by a hash*"])
 
 
+def test_a_small_agent_beside_a_large_one_is_compared_in_all_its_tasks(agent, project):
+    def of_both(seed, searches):
+        large = run(seed, tasks=1600)
+        small = run(seed, tasks=20, searches=searches)
+        return [
+            *({**one, "agent_ref": {"name": "large"}} for one in large),
+            *({**one, "agent_ref": {"name": "small"}} for one in small),
+        ]
+
+    result = agent(of_both(1, 0.0), of_both(2, 1.0), "{order: same}")
+    result.assert_outcomes(passed=1)
+    large, small = project.report()["benchmarks"][0]["behaviour"]
+    assert large["tasks"] < large["of_tasks"] == 1600
+    assert small["tasks"] == small["of_tasks"] == 20
+    result.stdout.fnmatch_lines(["*changed: small: behaviour: *`search` is called in*"])
+
+
 def test_rules_see_every_one_of_very_many_rollouts(project):
     rows = run(1, tasks=3000)
     for task in range(0, 3000, 100):

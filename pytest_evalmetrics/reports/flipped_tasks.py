@@ -17,6 +17,7 @@ from pytest_evalmetrics.reports.wording import number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_evalmetrics.model.comparison import TaskChange
     from pytest_evalmetrics.model.results import (
         Attempt,
         BenchmarkResult,
@@ -53,25 +54,41 @@ def strongest(result: BenchmarkResult) -> Check | None:
 
 
 def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
-    """List the tasks that got worse most: those of a failing slice or gate first."""
+    """List the tasks that got worse most: those of a failing slice or gate first.
+
+    All have the rewards of one metric: of the first that is worse.
+    """
     unmet = triage.in_turn(
         check for check in result.checks if check.verdict is not Verdict.PASS
     )
-    named: dict[tuple[str, str], Check] = {}
+    changes: dict[tuple[str, str], TaskChange] = {}
+    named: dict[tuple[str, str], None] = {}
+    metric = ""
+    sign = Direction.HIGHER.sign
     for check in unmet:
         agent = check_wording.checked_agent(result, check)
-        for task in _names(check):
-            named.setdefault((agent, task), check)
+        named |= dict.fromkeys((agent, task) for task in _names(check))
+        facts = check.comparison
+        if facts is None or metric not in ("", check.name):
+            continue
+        if not metric and facts.worst_tasks:
+            metric = check.name
+            rule = check_wording.rule_of(check)
+            sign = sign if rule is None else rule.sign
+        changes |= {(agent, str(task.task)): task for task in facts.worst_tasks}
+    named |= dict.fromkeys(changes)
     flips = {(flip.agent, flip.task): flip for flip in result.flips}
     tasks = []
-    for (agent, task), check in named.items():
-        shown = _worse_task(check, task, flips.get((agent, task)))
-        if shown is not None:
-            tasks.append(msgspec.structs.replace(shown, agent=agent))
+    for agent, task in named:
+        change = changes.get((agent, task))
+        flip = flips.get((agent, task))
+        if change is not None or flip is not None:
+            tasks.append(_worse_task(agent, task, change, flip, sign=sign))
     return tasks[:most]
 
 
 def _names(check: Check) -> Iterator[str]:
+    """Yield the tasks that a check is about by itself."""
     for reason in check.reasons:
         match reason:
             case kinds.WorseSlices(slices=slices):
@@ -83,35 +100,36 @@ def _names(check: Check) -> Iterator[str]:
                 yield from names
             case kinds.MustPassFailed(tasks=counts):
                 yield from (count.task for count in counts)
-    if check.comparison is not None:
-        yield from (str(change.task) for change in check.comparison.worst_tasks)
 
 
-def _worse_task(check: Check, task: str, flip: Flip | None) -> WorseTask | None:
-    changes = () if check.comparison is None else check.comparison.worst_tasks
-    change = next((change for change in changes if str(change.task) == task), None)
-    if change is None and flip is None:
-        return None
+def _worse_task(
+    agent: str,
+    task: str,
+    change: TaskChange | None,
+    flip: Flip | None,
+    *,
+    sign: float,
+) -> WorseTask:
+    """Join a task's rewards and its answers; `sign` is below 0 where less is better."""
     if change is not None:
         rewards = rewards_text(change.baseline, change.current)
     else:
-        assert flip is not None  # noqa: S101 - one of both is there
-        rewards = rewards_text(_rewards(flip.before), _rewards(flip.now))
+        before = () if flip is None else flip.before
+        now = () if flip is None else flip.now
+        rewards = rewards_text(_rewards(before), _rewards(now))
     if flip is None:
-        return WorseTask(agent="", task=task, rewards=rewards)
-    rule = check_wording.rule_of(check)
-    sign = Direction.HIGHER.sign if rule is None else rule.sign
-    before = _extreme(flip.before, sign)
-    now = _extreme(flip.now, -sign)
+        return WorseTask(agent=agent, task=task, rewards=rewards)
+    passed = _extreme(flip.before, sign)
+    failed = _extreme(flip.now, -sign)
     return WorseTask(
-        agent="",
+        agent=agent,
         task=task,
         rewards=rewards,
         prompt=flip.prompt,
         expected=flip.reference,
-        was=before.text if before else "",
-        now=now.text if now else "",
-        reason=now.reason if now else "",
+        was=passed.text if passed else "",
+        now=failed.text if failed else "",
+        reason=failed.reason if failed else "",
         has_answers=any(attempt.text for attempt in (*flip.before, *flip.now)),
     )
 
@@ -137,13 +155,15 @@ _LISTED = 4  # rewards of a side; of more the mean
 
 def rewards_text(before: Sequence[float], now: Sequence[float]) -> str:
     """Write the rewards of both sides: ``2/2 -> 0/2`` of passes, ``0.8 0.6 -> 0.1 0``."""
-    return f"{_side(before)} -> {_side(now)}"
+    are_passes = {*before, *now} <= {0.0, 1.0}
+    sides = (_side(rewards, are_passes=are_passes) for rewards in (before, now))
+    return " -> ".join(sides)
 
 
-def _side(rewards: Sequence[float]) -> str:
+def _side(rewards: Sequence[float], *, are_passes: bool) -> str:
     if not rewards:
         return "none"
-    if all(reward in (0.0, 1.0) for reward in rewards):
+    if are_passes:
         return f"{sum(rewards):.0f}/{len(rewards)}"
     if len(rewards) <= _LISTED:
         return " ".join(f"{reward:.4g}" for reward in rewards)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, wording
+from pytest_evalmetrics.reports.failure import is_accepted_by_update
 from pytest_evalmetrics.reports.sentences import (
     behaviour_details,
     bound_of,
     hint_of,
     reason_of,
+    stale_text,
 )
+from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -57,6 +62,24 @@ class Limit(msgspec.Struct, frozen=True):
     at: float
 
 
+class PairedChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The tested quantity of a comparison, in the metric's unit.
+
+    A positive gain is an improvement, whatever the metric's direction.
+    """
+
+    gain: float
+    low: float | None  # the two-sided interval of the gain at `level`
+    high: float | None
+    level: float
+    matters: float | None  # the smallest loss that matters; None if any does
+    detectable: float | None  # the smallest loss seen with 80 % power
+    tasks: int
+    worse: int
+    better: int
+    unproven: bool  # a loss that would matter if it were real
+
+
 class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
     """A metric with what gates it."""
 
@@ -77,6 +100,8 @@ class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
     change: Change | None
     p: float | None
     less: bool  # whether less is better
+    paired: PairedChange | None
+    score: str  # the score that it reduces, whose unit it has; empty for the reward
 
 
 def metrics_of(result: BenchmarkResult) -> list[MetricRow]:
@@ -122,7 +147,35 @@ def _metric(
         change=None if change[0] is None else change,
         p=None if last is None else check_wording.p_value(last),
         less=last is not None and _less_is_better(last),
+        paired=None if last is None else _paired(last),
+        score=_score_of(name),
     )
+
+
+def _paired(check: Check) -> PairedChange | None:
+    facts = check.comparison
+    if facts is None or facts.drop is None:
+        return None
+    matters = check_wording.change_that_matters(check)
+    return PairedChange(
+        gain=-facts.drop + 0.0,
+        low=None if facts.drop_high is None else -facts.drop_high + 0.0,
+        high=None if facts.drop_low is None else -facts.drop_low + 0.0,
+        level=facts.level,
+        matters=None if matters is None else abs(matters),
+        detectable=facts.detectable_drop,
+        tasks=facts.tasks,
+        worse=facts.worse,
+        better=facts.better,
+        unproven=check_wording.is_unproven_drop(check),
+    )
+
+
+def _score_of(name: str) -> str:
+    try:
+        return parse(name).score or ""
+    except MetricError:  # a name of the user's own
+        return ""
 
 
 def _worst(verdicts: Iterator[Verdict]) -> str:
@@ -163,10 +216,12 @@ class OverviewRow(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     verdict: str
     xfail: bool
-    agents: int
-    tasks: int
+    agents: tuple[str, ...]  # the failing ones first
+    tasks: int  # of the agent with the most
     rollouts: int
     missing: int
+    drift: tuple[str, ...]  # metrics that drift over the history, in words
+    stale: str  # why its baseline is too old; empty if it is not
     metric: MetricRow | None  # the main one
     reason: str  # the first one why it fails
     reasons: int
@@ -175,16 +230,18 @@ class OverviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_order(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
-    """Order benchmarks by severity, with expected failures behind unexpected ones."""
-    return sorted(
-        results, key=lambda each: (each.xfail, _SEVERITY[each.verdict], each.id)
-    )
+    """Order benchmarks by their evidence, with expected failures at the end."""
+    return run_wording.by_evidence(sorted(results, key=lambda result: result.id))
 
 
-def overview(result: BenchmarkResult, metrics: Sequence[MetricRow]) -> OverviewRow:
+def overview(
+    result: BenchmarkResult,
+    metrics: Sequence[MetricRow],
+    runs: Sequence[HistoryRun] = (),
+) -> OverviewRow:
     """Summarize a benchmark in one row: its verdict, its main metric, and why it failed."""
     main = min(metrics, key=_unimportance, default=None)
-    several = len(result.agents) > 1
+    several = len(_verdicts(result)) > 1
     reasons = [
         (check_wording.of_agent(check) if several else "") + reason_of(check)
         for check in result.checks
@@ -203,10 +260,12 @@ def overview(result: BenchmarkResult, metrics: Sequence[MetricRow]) -> OverviewR
         file=result.file,
         verdict=result.verdict,
         xfail=result.xfail,
-        agents=len(result.agents),
-        tasks=sum(agent.tasks for agent in result.agents),
+        agents=tuple(_verdicts(result)) if several else (),
+        tasks=max((agent.tasks for agent in result.agents), default=0),
         rollouts=sum(agent.rollouts for agent in result.agents),
         missing=sum(agent.missing for agent in result.agents),
+        drift=runs[-1].drift if runs else (),
+        stale="" if result.stale is None else stale_text(result.stale),
         metric=main,
         reason=reasons[0][:_REASON] if reasons else "",
         reasons=len(reasons),
@@ -223,8 +282,9 @@ def _verdicts(result: BenchmarkResult) -> dict[str, str]:
     verdicts = {agent.agent: "" for agent in result.agents}
     for check in result.checks:
         agent = check_wording.checked_agent(result, check)
-        if agent in verdicts:
-            pair = (verdicts[agent], str(check.verdict))
+        # an agent without any reward has checks, and no numbers
+        if agent:
+            pair = (verdicts.get(agent, ""), str(check.verdict))
             verdicts[agent] = min(pair, key=_SEVERITY.__getitem__)
     return dict(sorted(verdicts.items(), key=lambda item: _SEVERITY[item[1]]))
 
@@ -413,6 +473,8 @@ class BenchmarkView(msgspec.Struct, frozen=True, kw_only=True):
     history: HistoryView
     agreements: tuple[AgreementView, ...]
     recorded: tuple[str, ...]
+    again: str  # the command that evaluates it again
+    accept: str  # the one that accepts the change; empty where nothing can be accepted
     short: bool
 
 
@@ -449,9 +511,17 @@ def about(
         history=HistoryView() if short else history_of(result, runs, metrics),
         agreements=tuple(_agreements(result)),
         recorded=tuple(wording.recorded_lines(result.recorded)),
+        again=f"pytest {shlex.quote(result.id)}",
+        accept=_accepting_command(result),
         short=short,
     )
     return _shortened(view) if short else view
+
+
+def _accepting_command(result: BenchmarkResult) -> str:
+    if not any(map(is_accepted_by_update, result.checks)):
+        return ""
+    return f"pytest --snapshot-update {shlex.quote(result.id)}"
 
 
 def _shortened(view: BenchmarkView) -> BenchmarkView:
@@ -469,7 +539,7 @@ def _shortened(view: BenchmarkView) -> BenchmarkView:
 def _agents(result: BenchmarkResult) -> list[AgentResult]:
     """List the agents, the failing ones first."""
     by_name = {agent.agent: agent for agent in result.agents}
-    return [by_name[name] for name in _verdicts(result)]
+    return [by_name[name] for name in _verdicts(result) if name in by_name]
 
 
 def _counts(agent: AgentResult) -> AgentCounts:

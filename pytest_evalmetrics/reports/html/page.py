@@ -22,6 +22,7 @@ from pytest_evalmetrics.reports.html.picture import first
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.model.history import HistoryRun
     from pytest_evalmetrics.model.results import BenchmarkResult, RunReport, SkippedItem
     from pytest_evalmetrics.reports.html.picture import Picture
     from pytest_evalmetrics.reports.payload import Artifacts
@@ -162,6 +163,7 @@ def _list_tasks(parts: Sequence[PagePart], left: int) -> None:
 
 # -- the file --------------------------------------------------------------------------------
 
+_WARNINGS = 50
 _LISTED = 1000  # benchmarks without a result
 _STYLES = ("uplot/uPlot.min.css", "base.css", "page.css")
 _SCRIPTS = (
@@ -169,11 +171,14 @@ _SCRIPTS = (
     "numbers.js",
     "theme.js",
     "sorting.js",
-    "bars.js",
+    "changes.js",
     "charts.js",
+    "differences.js",
+    "turns.js",
     "overview.js",
-    "tasks.js",
     "answers.js",
+    "transitions.js",
+    "tasks.js",
     "benchmark.js",
     "site.js",
     "noise.js",
@@ -195,7 +200,10 @@ def page(
         summary = b"" if short else kept.read(name, "about")
         return b'{"pictures":%b,%b' % (summary or b"{}", text[1:])
 
-    parts = [_part(result, kept) for result in results.values()]
+    parts = [
+        _part(result, kept, report.history.get(result.id, ()))
+        for result in results.values()
+    ]
     left_out = fit(parts, describe)
     head, tail = _shell()
     yield head
@@ -218,11 +226,13 @@ def page_of(name: Literal["site", "noise"], data: object) -> Iterator[bytes]:
     yield tail
 
 
-def _part(result: BenchmarkResult, kept: Artifacts) -> PagePart:
+def _part(
+    result: BenchmarkResult, kept: Artifacts, runs: Sequence[HistoryRun]
+) -> PagePart:
     brief = kept.size(result.id, "brief")
     return PagePart(
         name=result.id,
-        row=as_data(overview(result, metrics_of(result))),
+        row=as_data(overview(result, metrics_of(result), runs)),
         brief=brief,
         tasks=kept.size(result.id, "tasks"),
         detailed=bool(brief) or result.verdict is not Verdict.PASS,
@@ -247,6 +257,8 @@ class _RunView(msgspec.Struct, frozen=True, kw_only=True):
     origin: dict[str, str]
     causes: tuple[CauseLines, ...]
     chance: str
+    drifts: tuple[str, ...]
+    stale: tuple[str, ...]  # baselines that are too old
 
 
 def _run(
@@ -275,6 +287,8 @@ def _run(
         origin={key: value for key, value in origin.items() if value},
         causes=tuple(triage.triage(results)),
         chance=run_wording.false_alarms(results),
+        drifts=tuple(run_wording.drifts_of(report)[:_WARNINGS]),
+        stale=tuple(run_wording.stale_baselines(results)[:_WARNINGS]),
     )
 
 
@@ -299,7 +313,7 @@ def _shell() -> tuple[bytes, bytes]:
     )
     policy = (
         f"default-src 'none'; script-src {_hash(library)} {_hash(code)}; style-src {_hash(style)}; "
-        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+        "img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
     page = asset("page.html").replace("{{policy}}", policy).replace("{{style}}", style)
     head, _, tail = page.partition("{{data}}\n")

@@ -119,6 +119,14 @@ class RowNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scores: list[str] = []
 
 
+class TaskSlices(msgspec.Struct, frozen=True):
+    """The values of a field, and each task's place among them; -1 for a task without one."""
+
+    field: str
+    values: list[str]
+    places: list[int]
+
+
 class TaskColumns(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks of an agent, by column: one entry a task, the most telling first."""
 
@@ -135,6 +143,7 @@ class TaskColumns(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[list[Place] | None]  # of these rewards
     files: list[TaskFile]
     notes: dict[str, list[RowNote]]  # by the task's place
+    slices: list[TaskSlices]
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -530,8 +539,18 @@ class _Picture:
                 for source in self.table.sources
             ],
             notes=_row_notes(self.table, rows, here),
+            slices=list(self._slices(here)),
         )
         return _with_its_files(described)
+
+    def _slices(self, tasks: Ints) -> Iterator[TaskSlices]:
+        """Describe the fields that are broken down, for some tasks of the run."""
+        first_rows = self.table.offsets[:-1]
+        for field, category in self.table.categories.items():
+            if not 1 < len(category.labels) <= _LABELS:
+                continue
+            codes = np.append(category.codes[first_rows], -1)
+            yield TaskSlices(field, list(category.labels), codes[tasks].tolist())
 
     def _ids(self, order: Ints) -> list[str]:
         """Name tasks, those that only the baseline has as it names them."""
@@ -571,6 +590,10 @@ def first(tasks: TaskColumns, most: int) -> TaskColumns:
         rewards_was=tasks.rewards_was[:most],
         rows=tasks.rows[:most],
         notes={at: notes for at, notes in tasks.notes.items() if int(at) < most},
+        slices=[
+            structs.replace(sliced, places=sliced.places[:most])
+            for sliced in tasks.slices
+        ],
     )
     return _with_its_files(kept)
 

@@ -1,11 +1,13 @@
 """A headless browser, where one is installed; each page comes from a real run."""
 
+import base64
 import json
 import os
 import shutil
+from contextlib import contextmanager
 
 import pytest
-from reports.html import runs
+from reports.html import runs, scenarios
 
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -91,6 +93,16 @@ class Browser:
             value,
         )
 
+    def picture(self, path):
+        """Write a picture of the whole page."""
+        height = self.run("return document.documentElement.scrollHeight")
+        width = self.run("return innerWidth")
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, 3000), "scale": 1}
+        shot = self.command(
+            "Page.captureScreenshot", captureBeyondViewport=True, clip=clip
+        )
+        path.write_bytes(base64.b64decode(shot["data"]))
+
     def messages(self):
         """What the console said since the last time."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
@@ -115,26 +127,30 @@ def pages(tmp_path_factory):
 
     def page(name):
         if name not in folders:
-            folders[name] = getattr(runs, name)(tmp_path_factory.mktemp(name))
+            make = scenarios.MAKERS.get(name) or getattr(runs, name)
+            folders[name] = make(tmp_path_factory.mktemp(name))
         return folders[name]
 
     return page
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    webdriver = pytest.importorskip(
-        "selenium.webdriver", reason="selenium is not installed"
-    )
+def _installed():
+    """Return the browser and its driver, or None for each that is not installed."""
     binary = _executable("EVALMETRICS_CHROMIUM", *_BROWSERS)
-    driver = _executable("EVALMETRICS_CHROMEDRIVER", "chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no Chromium with its chromedriver is installed")
+    return binary, _executable("EVALMETRICS_CHROMEDRIVER", "chromedriver")
+
+
+@contextmanager
+def started_browser(profile):
+    """Start a browser with a profile of its own, and quit it at the end."""
+    from selenium import webdriver  # if there is one
+
+    binary, driver = _installed()
     options = webdriver.ChromeOptions()
     options.binary_location = binary
     for flag in _FLAGS:
         options.add_argument(flag)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.add_argument(f"--user-data-dir={profile}")
     options.set_capability(
         "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
     )
@@ -144,3 +160,12 @@ def browser(tmp_path_factory):
         yield Browser(started)
     finally:
         started.quit()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    if None in _installed():
+        pytest.skip("no Chromium with its chromedriver is installed")
+    with started_browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started

@@ -56,18 +56,40 @@ def test_benchmarks_are_searched_and_filtered(failing):
     assert len(failing.texts("main tbody a")) == 7
 
 
-def test_a_benchmark_shows_its_metrics_with_baseline_and_bound(failing):
+def _drawn_in(browser, section):
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => e.ariaLabel)"
+    return browser.run(script, f"section[aria-labelledby={section}] svg")
+
+
+def test_the_paired_change_is_drawn_with_its_interval_and_the_loss_that_matters(
+    failing,
+):
     _open_math(failing)
-    labels = failing.run(
-        "return [...document.querySelectorAll('.metrics svg')].map(e => e.ariaLabel)"
-    )
-    # pass@1 by hand: nine tasks at 1, one at 0, one at 0.75; before ten at 1, one at 0.25
+    (label,) = [
+        text for text in _drawn_in(failing, "changes") if text.startswith("pass@1:")
+    ]
+    # by hand: task 2 loses 1, task 10 loses .25, task 3 gains .75, of eleven tasks
+    assert label.startswith("pass@1: \N{MINUS SIGN}0.0455, interval \N{MINUS SIGN}")
+    assert label.endswith("a loss of 0.01 matters; below 0 is worse")
+    row = failing.text("section[aria-labelledby=changes] tbody tr:has(svg)")
+    assert "0.9318 → 0.8864" in row
+    assert "no drop >= 0.01" in row
+
+
+def test_a_threshold_is_drawn_with_the_interval_of_the_value(failing):
+    _open_math(failing)
+    labels = _drawn_in(failing, "metrics")
+    # pass@1 by hand: nine tasks at 1, one at 0, one at 0.75
     assert any(
         label.startswith("pass@1 0.8864, interval ")
-        and "baseline 0.9318, has to be at least 0.9" in label
+        and label.endswith("has to be at least 0.9000")
         for label in labels
     )
     assert any("has to be at most 500" in label for label in labels)
+
+
+def test_its_sources_are_named(failing):
+    _open_math(failing)
     assert "Compared with\nwas.jsonl" in failing.text("dl")
 
 
@@ -119,7 +141,7 @@ def test_another_score_is_compared_where_less_is_better(failing):
     _open_math(failing)
     failing.choose(".score", "tokens")
     first = failing.texts("main table:has(.open) tbody tr:first-child td")
-    assert "\N{MINUS SIGN}100" in first[2]
+    assert first[0] == "\N{MINUS SIGN}100"
     assert (
         failing.find("main table:has(.open) tbody .change").get_attribute("class")
         == "change up"
@@ -183,20 +205,67 @@ def test_charts_are_drawn_and_described(failing):
     labels = failing.run(
         "return [...document.querySelectorAll('.chart:has(canvas)')].map(e => e.ariaLabel)"
     )
-    assert labels[0].endswith("2 worse, 1 better, 8 unchanged")
-    assert labels[1].startswith(
+    assert labels[0].startswith(
         "Distribution of reward: mean 0.8864, median 1, from 0 to 1, 44"
     )
 
 
-def test_what_was_answered_before_and_now_is_text_with_its_differences(browser, pages):
+def test_answers_of_both_sides_are_text_in_the_list_of_tasks(browser, pages):
     browser.open(pages("answers"))
-    assert browser.texts(".flip[open] del") == ["the red one"]
-    assert "pwned" in " ".join(browser.texts(".flip ins"))
-    assert browser.text(".flip summary").startswith("q0: 1 → 0")
-    assert browser.text(".flip pre").startswith("</script><script>")
+    row = browser.texts(".task-list tbody tr:first-child td")
+    assert row[2].startswith("It is the red one.")
+    assert "✓" in row[2]
+    assert row[3].startswith("It is </script>")
+    assert "✕" in row[3]
     assert browser.run("return window.pwned") is None
     assert browser.messages() == []
+
+
+def test_an_opened_task_marks_what_differs_and_colours_right_and_wrong(browser, pages):
+    browser.open(pages("answers"))
+    browser.find(FIRST_TASKS).click()
+    assert browser.texts(".answer-text.right .differs") == ["the red one"]
+    assert "pwned" in " ".join(browser.texts(".answer-text.wrong .differs"))
+    assert browser.text(".answers pre").startswith("</script><script>")
+    assert browser.run("return window.pwned") is None
+
+
+def test_the_transitions_count_all_tasks_and_filter_the_list(failing):
+    _open_math(failing)
+    cells = failing.run(
+        "return [...document.querySelectorAll('.cell')].map(e => e.ariaLabel)"
+    )
+    assert cells == [
+        "4/4 before, 0/4 now: 1 task",
+        "4/4 before, 3/4 now: 1 task",
+        "4/4 before, 4/4 now: 8 tasks",
+        "1/4 before, 4/4 now: 1 task",
+    ]
+    failing.find(".cell.better").click()
+    assert _tasks(failing) == ["3"]
+    failing.find(".cell.better").click()
+    assert len(_tasks(failing)) == 11
+
+
+def test_the_list_is_walked_by_keys(failing):
+    _open_math(failing)
+    failing.run("document.querySelector(arguments[0]).focus()", FIRST_TASKS)
+    active = failing.driver.switch_to
+    active.active_element.send_keys("j")
+    assert active.active_element.text == "10"
+    active.active_element.send_keys("k")
+    assert active.active_element.text == "2"
+    active.active_element.send_keys("o")
+    assert "runs.jsonl:9" in failing.text(".detail")
+
+
+def test_the_way_back_restores_the_search_and_the_place(failing):
+    failing.find("#find-benchmark").send_keys("PART-3")
+    failing.find("main tbody a").click()
+    failing.until("document.querySelector('h1').innerText.startsWith('part-3')")
+    failing.driver.back()
+    failing.until("document.querySelector('#find-benchmark')")
+    assert failing.texts("main tbody a") == ["part-3"]
 
 
 def test_several_agents_are_held_against_each_other(browser, pages):

@@ -1,59 +1,107 @@
-// The answers before and now, with their differences highlighted.
+// What was asked and answered, before and now.
 
-const SHOWN_FLIPS = 8;
-const LONGEST = 1500; // words of two texts, above which they are not compared word by word
+// The attempt that passed before, and the one that fails now: where each side differs most.
+function tellingAttempts(flip, less) {
+  const value = (attempt) => (attempt.reward === null ? -Infinity : (less ? -1 : 1) * attempt.reward);
+  const best = (attempts) => attempts.reduce((a, b) => (value(b) > value(a) ? b : a), attempts[0]);
+  const worst = (attempts) => attempts.reduce((a, b) => (value(b) < value(a) ? b : a), attempts[0]);
+  const mean = (attempts) => attempts.reduce((sum, a) => sum + (a.reward ?? 0), 0) / (attempts.length || 1);
+  const gained = ((mean(flip.now) - mean(flip.before)) * (less ? -1 : 1)) > 0;
+  return gained ? [worst(flip.before), best(flip.now)] : [best(flip.before), worst(flip.now)];
+}
 
-const words = (text) => text.match(/[\p{L}\p{N}_]+\s*|[^\s\p{L}\p{N}_]\s*|\s+/gu) || [];
-
-// The longest common run of words (Wagner and Fischer 1974); what is left is gone, or new.
-function differences(was, now) {
-  const a = words(was), b = words(now);
-  if (was === now || a.length + b.length > LONGEST) return null;
-  const width = b.length + 1, best = new Uint16Array((a.length + 1) * width);
-  for (let i = a.length - 1; i >= 0; i -= 1)
-    for (let j = b.length - 1; j >= 0; j -= 1)
-      best[i * width + j] = a[i] === b[j] ? best[(i + 1) * width + j + 1] + 1 : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
-  const left = [], right = [];
-  const add = (side, text, other) => { const last = side[side.length - 1]; if (last && last.other === other) last.text += text; else side.push({ text, other }); };
-  let i = 0, j = 0;
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) { add(left, a[i], false); add(right, b[j], false); i += 1; j += 1; }
-    else if (j >= b.length || (i < a.length && best[(i + 1) * width + j] >= best[i * width + j + 1])) { add(left, a[i], true); i += 1; }
-    else { add(right, b[j], true); j += 1; }
+// Right and wrong as the reward says, never as the side does.
+function rightness(attempt, less) {
+  if (!attempt || attempt.reward === null) {
+    return "";
   }
-  return [left, right];
+  if (attempt.reward === 1) {
+    return less ? "wrong" : "right";
+  }
+  if (attempt.reward === 0) {
+    return less ? "right" : "wrong";
+  }
+  return "";
 }
 
-const marked = (parts, tag) => parts.map((p) => (p.other ? h(tag, {}, p.text) : p.text));
+const SIGNS = { right: "✓", wrong: "✕", "": "" };
+const SPOKEN = { right: "right", wrong: "wrong", "": "" };
 
-function attemptsOf(title, attempts, first) {
+const shortened = (text, most) => (text.length > most ? `${text.slice(0, most / 2)} … ${text.slice(-most / 2)}` : text);
+
+function excerpt(attempt, other, less) {
+  if (!attempt || !attempt.text) {
+    return h("span", { class: "muted" }, "–");
+  }
+  const kind = rightness(attempt, less);
+  const text = shortened(attempt.text.replace(/\s+/g, " "), 80);
+  let shown = text;
+  if (other && other.text) {
+    const pair = compared(shortened(other.text.replace(/\s+/g, " "), 80), text);
+    [, shown] = pair;
+  }
+  return h("span", { class: kind },
+    h("bdi", { dir: "auto" }, shown),
+    kind ? h("span", { "aria-hidden": "true" }, ` ${SIGNS[kind]}`) : null,
+    kind ? h("span", { class: "hidden-text" }, ` ${SPOKEN[kind]}`) : null);
+}
+
+function answerText(attempt, shown, less) {
+  const kind = rightness(attempt, less);
+  const reward = attempt.reward === null ? "missing" : num(attempt.reward);
+  return h("figure", {},
+    h("figcaption", {}, `attempt ${attempt.sample}: `,
+      h("b", { class: kind }, reward, kind ? ` ${SIGNS[kind]} ${SPOKEN[kind]}` : "")),
+    attempt.text
+      ? h("pre", { class: `answer-text ${kind}`, dir: "auto", tabindex: "0" }, shown || attempt.text)
+      : h("p", { class: "muted" }, "no text recorded"),
+    attempt.reason
+      ? h("div", {}, h("p", { class: "caption" }, "Reason"), h("p", { class: "pre reason", dir: "auto" }, attempt.reason))
+      : null);
+}
+
+function sideOf(title, attempts, first, shown, less) {
+  if (!attempts.length) {
+    return h("div", {}, h("h3", {}, title), h("p", { class: "muted" }, "no attempt recorded"));
+  }
+  const others = attempts.filter((attempt) => attempt !== first);
   return h("div", {}, h("h3", {}, title),
-    attempts.length ? attempts.map((a, k) => h("figure", {},
-      h("figcaption", {}, `attempt ${a.sample}: `, h("b", {}, a.reward === null ? "missing" : num(a.reward))),
-      a.text ? h("pre", { class: "answer-text" }, k === 0 && first ? first : a.text) : h("p", { class: "muted" }, "no text recorded"),
-      a.reason ? h("p", { class: "pre muted" }, `Judge: ${a.reason}`) : null)) : h("p", { class: "muted" }, "no attempt"));
+    answerText(first, shown, less),
+    others.length
+      ? h("details", {}, h("summary", {}, plural(others.length, "other attempt")),
+        others.map((attempt) => answerText(attempt, null, less)))
+      : null);
 }
 
-function flip(f, open, several) {
-  const known = f.before.some((a) => a.text);
-  const found = known && f.now.length ? differences(f.before[0].text, f.now[0].text) : null;
-  const rewards = (side) => side.map((a) => (a.reward === null ? "–" : num(a.reward))).join(" ");
-  return h("details", { class: "flip", open },
-    h("summary", {}, h("code", {}, f.task), several ? ` of ${f.agent}` : "", `: ${rewards(f.before)} → ${rewards(f.now)}`),
-    f.prompt ? [h("h3", {}, "Prompt"), h("pre", { class: "answer-text" }, f.prompt)] : null,
-    f.reference ? [h("h3", {}, "Expected"), h("pre", { class: "answer-text" }, f.reference)] : null,
-    h("div", { class: "sides" }, attemptsOf("Before", f.before, found && marked(found[0], "del")), attemptsOf("Now", f.now, found && marked(found[1], "ins"))));
-}
+const NO_TEXT = "fields: {prompt: ..., answer: ..., reason: ...}";
 
-function answersPart(about) {
-  const order = about.agents.map((a) => a.agent); // those that fail come first
-  const flips = [...about.flips].sort((a, b) => order.indexOf(a.agent) - order.indexOf(b.agent));
-  if (!flips.length) return null;
-  const several = new Set(flips.map((f) => f.agent)).size > 1;
-  const known = flips.some((f) => f.before.some((a) => a.text));
-  return section("answers", "Answers",
-    h("p", { class: "muted" }, "The tasks that changed most, regressions first. ", known ? "Differences between the first attempts are highlighted." : "The earlier answers are not available: a baseline keeps them with answers: true."),
-    h("div", { class: "flips-list" }, flips.slice(0, SHOWN_FLIPS).map((f, k) => flip(f, k === 0, several)),
-      flips.length > SHOWN_FLIPS ? h("details", {}, h("summary", {}, `${count(flips.length - SHOWN_FLIPS)} more`),
-        h("div", { class: "flips-list" }, flips.slice(SHOWN_FLIPS).map((f) => flip(f, false, several)))) : null));
+// All that a task's rows hold in words; `talk` has the turns of its attempts.
+function answersDetail(flip, talk, less) {
+  if (!flip) {
+    return null;
+  }
+  const hasText = [...flip.before, ...flip.now].some((attempt) => attempt.text);
+  const [before, now] = tellingAttempts(flip, less);
+  const texts = before && now ? compared(before.text, now.text) : [before?.text, now?.text];
+  const turnsOf = (side, attempt) => (talk && attempt ? talk[side][String(attempt.sample)] || [] : []);
+  const turnsBefore = turnsOf("before", before);
+  const turnsNow = turnsOf("now", now);
+  let conversationPart = null;
+  if (turnsBefore.length && turnsNow.length) {
+    conversationPart = conversations(turnsBefore, turnsNow);
+  } else if (turnsBefore.length || turnsNow.length) {
+    conversationPart = conversation(turnsNow.length ? turnsNow : turnsBefore);
+  }
+  const block = (title, text) => (text
+    ? [h("h3", {}, title), h("pre", { class: "answer-text", dir: "auto", tabindex: "0" }, text)] : null);
+  return h("div", { class: "answers" },
+    block("Prompt", flip.prompt),
+    block("Expected", flip.reference),
+    hasText
+      ? h("div", { class: "sides" },
+        sideOf("Before", flip.before, before, texts[0], less),
+        sideOf("Now", flip.now, now, texts[1], less))
+      : h("p", { class: "note" }, "No text is recognised in the rows of this task. Name the fields that hold it: ",
+        h("code", {}, NO_TEXT)),
+    conversationPart);
 }

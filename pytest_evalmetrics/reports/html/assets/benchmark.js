@@ -1,82 +1,255 @@
-// One benchmark: why its verdict is what it is, its metrics, tasks, distributions, origin.
+// One benchmark: its verdict, the tested change, why, its tasks, distributions, origin.
 
-function reasonsPart(about) {
-  const telling = about.checks.filter((c) => c.verdict !== "PASS" && c.reason);
-  if (!telling.length) return null;
-  return section("why", "Why", h("ul", { class: "reasons" }, telling.map((c, k) => h("li", { class: WORDS[c.verdict][1] },
-    h("p", { class: "what" }, badge(c.verdict), c.gate === "data" ? null : h("code", {}, c.name), c.agent ? h("span", {}, `of ${c.agent}`) : null),
-    h("p", {}, c.reason),
-    c.hint && (k + 1 === telling.length || telling[k + 1].hint !== c.hint) ? h("p", { class: "hint" }, c.hint) : null,
-    c.details.length ? h("details", {}, h("summary", {}, "Evidence"), h("ul", {}, c.details.map((d) => h("li", {}, d)))) : null))));
+// -- the head --------------------------------------------------------------------------------
+
+// The gated metric that says most: the worst verdict first, then the surest change.
+function strongest(about) {
+  const gated = about.metrics.filter((metric) => metric.paired && metric.verdict);
+  const order = ["FAIL", "INCONCLUSIVE", "WARN", "PASS"];
+  const rank = (metric) => order.indexOf(metric.verdict) * 10 + (metric.p ?? 1);
+  return gated.sort((a, b) => rank(a) - rank(b))[0];
 }
 
-function metricsTable(metrics, several, label) {
-  return scrolling(label, h("table", { class: "metrics", role: "table" }, h("caption", { class: "hidden-text" }, label),
-    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, [["Verdict", "v"], ["Metric", ""], ["Value", "n"], ["Interval", ""], ["Baseline", "n md"], ["Change", "n"], ["Expected", "lg"]]
-      .map(([name, kind]) => h("th", { scope: "col", role: "columnheader", class: kind }, name)))),
-    h("tbody", { role: "rowgroup" }, metrics.map((m) => asRow(h("tr", {},
-      h("td", { class: "v" }, badge(m.verdict)),
-      h("th", { scope: "row", role: "rowheader" }, h("code", {}, m.name), several ? h("small", { class: "where" }, m.agent) : null),
-      h("td", { class: "n" }, num(m.value)),
-      h("td", { class: "bar-cell" }, intervalBar(m, true), h("small", { class: "muted block" }, intervalText(m))),
-      h("td", { class: "n md" }, num(m.baseline)),
-      h("td", { class: "n" }, changeText(m.change, m.less, m.verdict), m.p !== null ? h("small", { class: "muted block" }, pValue(m.p)) : null),
-      h("td", { class: "lg" }, m.bounds.map((b) => h("span", { class: "block" }, b)))))))));
+function headSentence(about) {
+  const metric = strongest(about);
+  if (!metric) {
+    return null;
+  }
+  const { paired } = metric;
+  const parts = [`${count(paired.worse)} of ${plural(paired.tasks, "task")} worse, ${count(paired.better)} better`];
+  if (metric.p !== null) {
+    parts.push(pValue(metric.p));
+  }
+  if (paired.unproven) {
+    parts.push("a loss that would matter, but is not proven");
+  }
+  if (metric.verdict === "PASS" && paired.detectable) {
+    parts.push(`sees losses from ${brief(paired.detectable)} on`);
+  }
+  const whose = about.agents.length > 1 ? [own(metric.agent), " "] : null;
+  return h("p", { class: "lead" }, whose,
+    h("b", {}, h("code", {}, metric.name), ` ${num(metric.baseline)} → ${num(metric.value)}`),
+    `: ${parts.join("; ")}.`);
+}
+
+function commandsOf(about) {
+  const command = (name, text) => h("p", {}, h("span", { class: "muted" }, `${name} `), h("code", {}, text));
+  return h("div", { class: "commands" },
+    command("Run again:", about.again),
+    about.accept ? command("Accept the change:", about.accept) : null);
+}
+
+function warningsOf(item) {
+  const drift = item.drift.map((text) => h("p", { class: "warning" }, h("b", {}, "Drift: "), text));
+  const stale = item.stale ? h("p", { class: "warning" }, h("b", {}, "Old baseline: "), item.stale) : null;
+  return [drift, stale];
+}
+
+function benchmarkHead(item, about) {
+  return h("div", { class: `verdict ${WORDS[item.verdict][1]} one` },
+    h("h1", { tabindex: "-1" }, own(item.name), " ", badge(item.verdict, true)),
+    h("p", { class: "place clamp", title: item.id }, own(item.id)),
+    item.xfail ? h("p", { class: "muted" }, "Expected to fail (xfail): it does not count.") : null,
+    about ? headSentence(about) : null,
+    warningsOf(item),
+    about ? commandsOf(about) : null);
+}
+
+// -- why -------------------------------------------------------------------------------------
+
+function reasonsPart(about) {
+  const telling = about.checks.filter((check) => check.verdict !== "PASS" && check.reason);
+  if (!telling.length) {
+    return null;
+  }
+  const reason = (check, k) => {
+    const next = telling[k + 1];
+    const isLastHint = check.hint && (!next || next.hint !== check.hint);
+    return h("li", { class: WORDS[check.verdict][1] },
+      h("p", { class: "what" },
+        badge(check.verdict),
+        check.gate === "data" ? null : h("code", {}, check.name),
+        check.agent ? h("span", {}, "of ", own(check.agent)) : null),
+      h("p", {}, own(check.reason)),
+      isLastHint ? h("p", { class: "hint" }, check.hint) : null,
+      check.details.length
+        ? h("details", {}, h("summary", {}, "Evidence"), h("ul", {}, check.details.map((line) => h("li", {}, own(line)))))
+        : null);
+  };
+  return section("why", "Why", h("ul", { class: "reasons" }, telling.map(reason)));
+}
+
+// -- the changes and the values --------------------------------------------------------------
+
+const BAR = 420; // units of a drawing's width
+
+function metricName(metric, several) {
+  return h("th", { scope: "row", role: "rowheader" },
+    h("code", {}, metric.name),
+    several ? h("small", { class: "where" }, own(metric.agent)) : null);
 }
 
 // On a phone a row becomes a card, and would no longer be a row to who listens.
 function asRow(row) {
   row.setAttribute("role", "row");
-  for (const cell of row.querySelectorAll("td")) cell.setAttribute("role", "cell");
+  for (const cell of row.querySelectorAll("td")) {
+    cell.setAttribute("role", "cell");
+  }
   return row;
 }
 
-const intervalText = (m) => (m.low === null || m.low === undefined ? (m.unsure ? "no interval" : "")
-  : `${num(m.low)} to ${num(m.high)} · ${percent(m.level)} ${m.method}`);
+function metricsHead(names) {
+  return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
+    names.map(([name, kind]) => h("th", { scope: "col", role: "columnheader", class: kind }, name))));
+}
 
-function metricsPart(about) {
+function changesTable(metrics, several) {
+  const extents = new Map();
+  for (const metric of metrics) {
+    extents.set(metric.score, extentOf(metrics.filter((other) => other.score === metric.score)));
+  }
+  const row = (metric) => asRow(h("tr", {},
+    h("td", { class: "v" }, badge(metric.verdict)),
+    metricName(metric, several),
+    h("td", { class: "bar-cell" }, changeBar(metric, extents.get(metric.score), BAR)),
+    h("td", { class: "n" },
+      changeText(metric.change, metric.less, metric.verdict),
+      h("small", { class: "muted block" }, intervalOf(metric.change))),
+    h("td", { class: "n md" },
+      `${num(metric.baseline)} → ${num(metric.value)}`,
+      metric.p !== null ? h("small", { class: "muted block" }, pValue(metric.p)) : null),
+    h("td", { class: "lg held" },
+      metric.bounds.map((bound) => h("span", { class: "block" }, bound)),
+      metric.paired.detectable
+        ? h("small", { class: "muted block" }, `sees losses from ${brief(metric.paired.detectable)} on`) : null,
+      metric.paired.unproven ? h("small", { class: "unproven block" }, "a loss that would matter, not proven") : null)));
+  const label = "Change against the baseline";
+  return scrolling(label, h("table", { class: "metrics", role: "table" },
+    h("caption", { class: "hidden-text" }, label),
+    metricsHead([["Verdict", "v"], ["Metric", ""], ["Worse ← → better", "bar-head"], ["Change", "n"], ["Before → now", "n md"], ["Held against", "lg"]]),
+    h("tbody", { role: "rowgroup" }, metrics.map(row))));
+}
+
+const intervalText = (metric) => {
+  if (isNone(metric.low)) {
+    return metric.unsure ? "no interval" : "";
+  }
+  return `${num(metric.low)} to ${num(metric.high)} · ${percent(metric.level)} ${metric.method}`;
+};
+
+function valuesTable(metrics, several, label) {
+  const row = (metric) => asRow(h("tr", {},
+    h("td", { class: "v" }, badge(metric.verdict)),
+    metricName(metric, several),
+    h("td", { class: "bar-cell" }, boundBar(metric, BAR)),
+    h("td", { class: "n" }, num(metric.value)),
+    h("td", { class: "n md" }, h("small", { class: "muted" }, intervalText(metric))),
+    h("td", { class: "lg held" }, metric.bounds.map((bound) => h("span", { class: "block" }, bound)))));
+  return scrolling(label, h("table", { class: "metrics", role: "table" },
+    h("caption", { class: "hidden-text" }, label),
+    metricsHead([["Verdict", "v"], ["Metric", ""], ["Interval and bound", "bar-head"], ["Value", "n"], ["Interval", "n md"], ["Held against", "lg"]]),
+    h("tbody", { role: "rowgroup" }, metrics.map(row))));
+}
+
+const changesLegend = () => h("p", { class: "muted" },
+  "Paired with the baseline, task by task: the dot is the change, the line its 95 % interval. ",
+  "The grey line is 0, and in the red area lies a loss that matters. Metrics of one score share a scale.");
+
+function changesPart(about) {
   const several = about.agents.length > 1;
-  const gated = about.metrics.filter((m) => m.verdict);
-  const others = about.metrics.filter((m) => !m.verdict);
-  const few = others.length <= 6 || !gated.length;
-  const first = few ? about.metrics.slice(0, 40) : gated;
-  const rest = few ? about.metrics.slice(40) : others;
-  return section("metrics", "Metrics", legend(), metricsTable(first, several, "Metrics"),
-    rest.length ? h("details", { class: "more-metrics" }, h("summary", {}, `${count(rest.length)} more, not gated`), metricsTable(rest, several, "Further metrics")) : null,
+  const compared = about.metrics.filter((metric) => metric.paired);
+  if (!compared.length) {
+    return null;
+  }
+  return section("changes", "Change against the baseline", changesLegend(), changesTable(compared, several));
+}
+
+function valuesPart(about) {
+  const several = about.agents.length > 1;
+  const bounded = about.metrics.filter((metric) => metric.limits.length);
+  const others = about.metrics.filter((metric) => !metric.paired && !metric.limits.length);
+  if (!bounded.length && !others.length) {
+    return null;
+  }
+  const isShort = others.length <= 6;
+  const shown = isShort ? [...bounded, ...others] : bounded;
+  return section("metrics", "Values",
+    bounded.length ? h("p", { class: "muted" }, "The dot is the value, the line its own interval; values in the red area fail. Each has its own scale.") : null,
+    shown.length ? valuesTable(shown, several, "Values") : null,
+    isShort ? null : h("details", { class: "more-metrics" },
+      h("summary", {}, `${count(others.length)} more, not gated`),
+      valuesTable(others, several, "Further metrics")),
     about.more_metrics ? h("p", { class: "note" }, `${count(about.more_metrics)} more metrics are in report.json.`) : null);
 }
+
+// -- the tasks of an agent -------------------------------------------------------------------
 
 // Where the change lies: the tasks of each value of a field, the worst first.
 function breakdownTable(part, picture) {
   const less = picture.lower.includes(picture.reward);
-  return scrolling(`By ${part.field}`, h("table", { class: "small" }, h("caption", {}, "By ", h("code", {}, part.field)),
+  const row = (slice) => {
+    const change = Number((slice.now - slice.was).toPrecision(6));
+    const verdict = slice.worse || slice.better ? "FAIL" : "";
+    return h("tr", {},
+      h("th", { scope: "row" }, own(slice.value)),
+      h("td", { class: "n" }, count(slice.tasks)),
+      h("td", { class: "n" }, num(slice.was)),
+      h("td", { class: "n" }, num(slice.now)),
+      h("td", { class: "n" }, changeText([change], less, verdict)),
+      h("td", { class: "n" }, count(slice.worse)),
+      h("td", { class: "n" }, count(slice.better)));
+  };
+  return scrolling(`By ${part.field}`, h("table", { class: "small" },
+    h("caption", {}, "By ", h("code", {}, part.field)),
     cells([part.field, "Tasks", "Before", "Now", "Change", "Worse", "Better"]),
-    h("tbody", {}, part.values.map((v) => h("tr", {}, h("th", { scope: "row" }, v.value), h("td", { class: "n" }, count(v.tasks)),
-      h("td", { class: "n" }, num(v.was)), h("td", { class: "n" }, num(v.now)),
-      h("td", { class: "n" }, changeText([Number((v.now - v.was).toPrecision(6))], less, v.worse || v.better ? "FAIL" : "")),
-      h("td", { class: "n" }, count(v.worse)), h("td", { class: "n" }, count(v.better)))))));
+    h("tbody", {}, part.values.map(row))));
 }
 
-function agentParts(picture, found, prefix, name, item) {
-  const parts = [];
-  const title = (text) => (name ? `${text} of ${name}` : text);
+function tallyOf(compared) {
+  const numbers = [
+    ["down", compared.worse, "worse"],
+    ["up", compared.better, "better"],
+    ["", compared.same, "unchanged"],
+    ["", compared.new, "new"],
+    ["", compared.gone, "gone"],
+  ];
+  const shown = numbers.filter(([, n], k) => k < 3 || n);
+  return h("p", { class: "tally" }, shown.map(([kind, n, word]) =>
+    h("span", { class: `change ${n ? kind : ""}` }, h("b", {}, count(n)), ` ${word}`)));
+}
+
+function distributionsOf(picture) {
+  return h("div", { class: "grid" }, picture.distributions.map((distribution) => h("div", { class: "card" },
+    h("h3", {}, h("code", {}, distribution.score)),
+    histogramChart(distribution),
+    distributionTable(distribution))));
+}
+
+function agentParts(picture, found, prefix, name, item, flips, talks) {
+  const title = (text) => (name ? [`${text} of `, own(name)] : text);
   const { compared } = picture;
-  const flips = compared && compared.pairs.length ? h("div", { class: "flips" },
-    flipsChart(compared, picture.reward, picture.lower.includes(picture.reward)),
-    h("div", {}, h("p", { class: "tally" },
-      [["down", compared.worse, "worse"], ["up", compared.better, "better"], ["", compared.same, "unchanged"], ["", compared.new, "new"], ["", compared.gone, "gone"]]
-        .filter((p, k) => k < 3 || p[1]).map(([kind, n, word]) => h("span", { class: `change ${n ? kind : ""}` }, h("b", {}, count(n)), ` ${word}`))),
-    h("p", { class: "muted" }, `Each circle groups tasks by their ${picture.reward} before and now; its size shows how many there are. Tasks on the dashed line did not change, and those ${picture.lower.includes(picture.reward) ? "above" : "below"} it got worse.`))) : null;
-  parts.push(section(`${prefix}-tasks`, title("Tasks"), flips, picture.parts.map((part) => breakdownTable(part, picture)),
-    found ? tasksPart(found, picture, prefix, item) : h("p", { class: "note" }, "Tasks are omitted to keep this page small; report.json has them.")));
+  const isQuiet = name && compared && !compared.worse && !compared.better && !compared.new && !compared.gone;
+  const inside = [
+    compared ? tallyOf(compared) : null,
+    picture.parts.map((part) => breakdownTable(part, picture)),
+    found
+      ? tasksPart(found, picture, prefix, item, flips, talks)
+      : h("p", { class: "note" }, "Tasks are omitted to keep this page small; report.json has them."),
+  ];
+  const heading = compared && !isQuiet ? "Which tasks flipped" : "Tasks";
+  const parts = [section(`${prefix}-tasks`, name ? title("Tasks") : heading,
+    isQuiet ? h("details", {}, h("summary", {}, "Nothing changed"), inside) : inside)];
   if (picture.distributions.length) {
     parts.push(section(`${prefix}-dist`, title("Distributions"),
       h("p", { class: "muted" }, "Share of rollouts in per cent, before and now."),
-      h("div", { class: "grid" }, picture.distributions.map((d) => h("div", { class: "card" },
-        h("h3", {}, h("code", {}, d.score)), histogramChart(d), distributionTable(d))))));
+      name && isQuiet
+        ? h("details", {}, h("summary", {}, plural(picture.distributions.length, "score")), distributionsOf(picture))
+        : distributionsOf(picture)));
   }
   return parts;
 }
+
+// -- errors, judges, history, sources ----------------------------------------------------------
 
 function errorsPart(about) {
   if (!about.failures.length) return null;
@@ -139,36 +312,79 @@ function originPart(item, about) {
       h("tbody", {}, about.checks.map((c) => h("tr", {}, h("td", {}, badge(c.verdict)), h("td", {}, c.gate), h("th", { scope: "row" }, h("code", {}, (c.agent ? `${c.agent}: ` : "") + c.name)), h("td", { class: "n" }, num(c.value)), h("td", {}, c.bound), h("td", { class: "n" }, c.line))))))));
 }
 
-function benchmarkParts(item, at) {
-  const about = data(`about-${at}`);
-  if (!about) return [h("p", { class: "note" }, "This benchmark passes. Its details are omitted to keep this page small; report.json has them.")];
-  const found = data(`tasks-${at}`) || {};
+// What the tasks that got worse have in common, and the others have not.
+function separatorsPart(about) {
+  const found = about.separators || [];
+  if (!found.length) {
+    return null;
+  }
   const several = about.agents.length > 1;
-  return [
-    about.description ? h("p", { class: "description" }, about.description) : null,
+  const row = (one) => h("tr", {},
+    h("th", { scope: "row" }, h("code", {}, one.field), " ", own(one.value),
+      several ? h("small", { class: "where" }, own(one.agent)) : null),
+    h("td", { class: "n" }, `${count(one.worse_with)} of ${count(one.with)}`),
+    h("td", { class: "n" }, `${count(one.worse_without)} of ${count(one.without)}`),
+    h("td", { class: "n" }, `${brief(one.odds)} : 1`),
+    h("td", { class: "n md" }, pValue(one.p)));
+  return section("separators", "What the worse tasks have in common",
+    h("p", { class: "muted" }, `Of ${plural(found[0].fields, "field")} with ${plural(found[0].values, "value")} that were looked at, these separate worse tasks from the others best. p allows for having looked at all of them; it explains nothing by itself.`),
+    scrolling("What the worse tasks have in common", h("table", { class: "small" },
+      h("caption", { class: "hidden-text" }, "What the worse tasks have in common"),
+      h("thead", {}, h("tr", {},
+        [["Field and value", ""], ["Worse with it", "n"], ["Worse without it", "n"], ["Odds", "n"], ["p", "n md"]]
+          .map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
+      h("tbody", {}, found.map(row)))));
+}
+
+function agentsParts(item, about, at) {
+  const found = data(`tasks-${at}`) || {};
+  const talks = data(`talks-${at}`) || {};
+  const several = about.agents.length > 1;
+  return about.agents.map(({ agent }, k) => {
+    if (!Object.hasOwn(about.pictures, agent)) {
+      return [];
+    }
+    const columns = Object.hasOwn(found, agent) ? found[agent] : null;
+    const turns = Object.hasOwn(talks, agent) ? talks[agent] : null;
+    const flips = about.flips.filter((flip) => flip.agent === agent);
+    return agentParts(about.pictures[agent], columns, `a${k}`, several ? agent : "", item, flips, turns);
+  });
+}
+
+function benchmarkParts(item, about, at) {
+  if (!about) {
+    return [h("p", { class: "note" }, "This benchmark passes. Its details are omitted to keep this page small; report.json has them.")];
+  }
+  const agents = agentsParts(item, about, at);
+  const isDistribution = (part) => part.getAttribute("aria-labelledby").endsWith("-dist");
+  const tasks = agents.flat().filter((part) => !isDistribution(part));
+  const distributions = agents.flat().filter(isDistribution);
+  const parts = [
+    changesPart(about),
     reasonsPart(about),
-    answersPart(about),
-    about.metrics.length ? metricsPart(about) : null,
+    separatorsPart(about),
+    tasks,
+    valuesPart(about),
     errorsPart(about),
     historyPart(about),
-    about.agents.flatMap((a, k) => (Object.hasOwn(about.pictures, a.agent)
-      ? agentParts(about.pictures[a.agent], Object.hasOwn(found, a.agent) && found[a.agent], `a${k}`, several ? a.agent : "", item) : [])),
-    about.short ? h("p", { class: "note" }, "This page is shortened because many benchmarks fail; report.json has the rest.") : null,
+    distributions,
     judgesPart(about),
     originPart(item, about),
+  ];
+  return [
+    about.description ? h("p", { class: "description" }, about.description) : null,
+    contents(parts),
+    parts,
+    about.short ? h("p", { class: "note" }, "This page is shortened because many benchmarks fail; report.json has the rest.") : null,
   ];
 }
 
 function benchmarkPage(rows, at, alone) {
   const item = rows[at];
+  const about = data(`about-${at}`);
   const step = (to, text) => (rows[to] ? h("a", { href: target(rows[to]) }, text) : null);
-  return [
-    alone ? null : h("nav", { class: "steps", "aria-label": "Benchmarks" }, h("a", { href: "#/" }, "← All benchmarks"),
-      h("span", {}, step(at - 1, "Previous"), step(at + 1, "Next"))),
-    h("div", { class: `verdict ${WORDS[item.verdict][1]} one` },
-      h("h1", { tabindex: "-1" }, item.name, " ", badge(item.verdict, true)),
-      h("p", { class: "place" }, item.id),
-      item.xfail ? h("p", { class: "muted" }, "Expected to fail (xfail): it does not count.") : null),
-    benchmarkParts(item, at),
-  ];
+  const steps = h("nav", { class: "steps", "aria-label": "Benchmarks" },
+    h("a", { href: "#/" }, "← All benchmarks"),
+    h("span", {}, step(at - 1, "Previous"), step(at + 1, "Next")));
+  return [alone ? null : steps, benchmarkHead(item, about), benchmarkParts(item, about, at)];
 }

@@ -4,19 +4,30 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, props, children) {
   for (const [name, value] of Object.entries(props || {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") element.addEventListener(name, value);
-    else element.setAttribute(name, value === true ? "" : String(value));
+    if (value === null || value === undefined || value === false) {
+      continue;
+    }
+    if (typeof value === "function") {
+      element.addEventListener(name, value);
+    } else {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
   }
   for (const child of children.flat(Infinity)) {
-    if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    if (child === null || child === undefined || child === false) {
+      continue;
+    }
+    const node = child instanceof Node ? child : document.createTextNode(String(child));
+    element.append(node);
   }
   return element;
 }
 
 const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
 const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
+
+// A text of a row or a file: its direction is its own, and stays within it.
+const own = (text) => h("bdi", { dir: "auto" }, text);
 
 // The data beside the code, each part parsed when it is first asked for.
 const parsed = new Map();
@@ -28,7 +39,9 @@ function data(id) {
   return parsed.get(id);
 }
 
-const say = (text) => { document.getElementById("spoken").textContent = text; };
+function say(text) {
+  document.getElementById("spoken").textContent = text;
+}
 
 // Where a wide table does not fit it scrolls on its own, by keyboard too.
 const scrolling = (label, table) =>
@@ -42,11 +55,35 @@ const WORDS = {
 };
 
 function badge(verdict, large) {
-  if (!WORDS[verdict]) return h("span", { class: "badge none" }, "not gated");
+  if (!WORDS[verdict]) {
+    return h("span", { class: "badge none" }, "not gated");
+  }
   const [sign, kind, word] = WORDS[verdict];
-  return h("span", { class: `badge ${kind}${large ? " large" : ""}` },
-    h("span", { class: "sign", "aria-hidden": "true" }, sign), word);
+  const size = large ? " large" : "";
+  return h("span", { class: `badge ${kind}${size}` },
+    h("span", { class: "sign", "aria-hidden": "true" }, sign),
+    word);
 }
 
 const section = (id, title, ...children) =>
-  h("section", { "aria-labelledby": id, class: "part" }, h("h2", { id }, title), children);
+  h("section", { "aria-labelledby": id, class: "part" },
+    h("h2", { id, tabindex: "-1" }, title),
+    children);
+
+// Links to the sections of a page; the address stays that of the benchmark.
+function contents(parts) {
+  const headed = parts.flat(Infinity).filter((part) => part instanceof Element && part.matches("section"));
+  if (headed.length < 3) {
+    return null;
+  }
+  const links = headed.map((part) => {
+    const heading = part.querySelector("h2");
+    const follow = (event) => {
+      event.preventDefault();
+      part.scrollIntoView({ block: "start" });
+      heading.focus({ preventScroll: true });
+    };
+    return h("li", {}, h("a", { href: `#${heading.id}`, click: follow }, heading.textContent));
+  });
+  return h("nav", { class: "contents", "aria-label": "Contents" }, h("ul", {}, links));
+}

@@ -1,24 +1,49 @@
 // Numbers as the terminal and the summary write them.
 
+const isNone = (x) => x === null || x === undefined;
+const withMinus = (text) => text.replace("-", "−");
+
 function num(x) {
-  if (x === null || x === undefined) return "–";
-  if (Number.isInteger(x) && Math.abs(x) < 1e15) return String(x);
+  if (isNone(x)) {
+    return "–";
+  }
+  if (Number.isInteger(x) && Math.abs(x) < 1e15) {
+    return String(x);
+  }
   const size = Math.abs(x);
-  return size >= 0.001 && size < 100 ? x.toFixed(4) : String(Number(x.toPrecision(6)));
+  const isPlain = size >= 0.001 && size < 100;
+  return isPlain ? x.toFixed(4) : String(Number(x.toPrecision(6)));
 }
 
-const brief = (x) => (x === null || x === undefined ? "–" : String(Number(x.toPrecision(3))));
-const short = (x) => (x === null || x === undefined ? "–" : String(Number(Math.abs(x) < 100 ? x.toFixed(4) : x.toPrecision(6))));
-const plus = (x) => (x > 0 ? "+" : "") + short(x).replace("-", "−");
-const signed = (x) => (x === null || x === undefined ? "–" : (x > 0 ? "+" : "") + num(x).replace("-", "−"));
+const brief = (x) => (isNone(x) ? "–" : String(Number(x.toPrecision(3))));
+
+function short(x) {
+  if (isNone(x)) {
+    return "–";
+  }
+  const text = Math.abs(x) < 100 ? x.toFixed(4) : x.toPrecision(6);
+  return String(Number(text));
+}
+
+const plus = (x) => (x > 0 ? "+" : "") + withMinus(short(x));
+const signed = (x) => (isNone(x) ? "–" : (x > 0 ? "+" : "") + withMinus(num(x)));
 const count = (n) => n.toLocaleString("en-US");
-const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || one + "s"}`;
+const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || `${one}s`}`;
 const percent = (x) => `${Number((100 * x).toPrecision(3))} %`;
 
 function bytes(n) {
-  if (n < 1000) return `${n} B`;
-  const [power, unit] = n < 1e6 ? [1e3, "kB"] : n < 1e9 ? [1e6, "MB"] : [1e9, "GB"];
+  if (n < 1000) {
+    return `${n} B`;
+  }
+  const units = [[1e3, "kB"], [1e6, "MB"], [1e9, "GB"]];
+  const fitting = units.filter(([size]) => n >= size);
+  const [power, unit] = fitting[fitting.length - 1];
   return `${Number((n / power).toPrecision(3))} ${unit}`;
 }
 
-const pValue = (p) => (p === null || p === undefined ? "" : p < 1e-4 ? "p < 0.0001" : `p = ${Number(p.toPrecision(2))}`);
+function pValue(p) {
+  if (isNone(p)) {
+    return "";
+  }
+  return p < 1e-4 ? "p < 0.0001" : `p = ${Number(p.toPrecision(2))}`;
+}

@@ -167,6 +167,7 @@ RULES = {
             "layout",
             "model",
             "reports.check_wording",
+            "reports.failure",
             "reports.html",
             "reports.payload",
             "reports.run_wording",
@@ -174,7 +175,9 @@ RULES = {
             "reports.triage",
             "reports.wording",
             "run_folder",
+            "spec.metric_names",
             "stats",
+            "transcripts",
         },
     ),
 }

@@ -18,7 +18,7 @@ from pytest_evalmetrics.model.reasons import (
     NoBaseline,
     Reason,
 )
-from pytest_evalmetrics.model.results import BenchmarkResult, Check, Flip
+from pytest_evalmetrics.model.results import BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline import (
     anchors,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
     from pytest_evalmetrics.pipeline.behaving import Observed
+    from pytest_evalmetrics.pipeline.benchmark_rows import FlippedTask
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.reports.html.picture import Picture
@@ -567,8 +568,11 @@ def _finished(
         drifting = drift_checks(benchmark, result, given.history)
         result = structs.replace(result, checks=(*result.checks, *drifting))
     has_passed = result.verdict is Verdict.PASS
+    flipped: tuple[FlippedTask, ...] = ()
     if not has_passed and stages.compared.terms is not None and not given.updates:
-        result = structs.replace(result, flips=tuple(_flips(stages)))
+        flipped = tuple(_flips(stages))
+        flips = tuple(task.flip for task in flipped)
+        result = structs.replace(result, flips=flips)
     scored = rows.scored
     terms = stages.compared.terms
     provenance = {} if terms is None else terms.reference.provenance
@@ -580,7 +584,7 @@ def _finished(
         baseline=baseline,
         row_scores=None if scored is None else scored.rows,
         kept_rows=None if stages.kept is None else stages.kept.data,
-        pictures=_pictures(stages) if given.detailed or not has_passed else {},
+        pictures=_pictures(stages, flipped) if given.detailed or not has_passed else {},
     )
 
 
@@ -738,7 +742,7 @@ def _judge_shift(stages: Stages) -> JudgeShift | None:
     return None if before is None else anchors.judge_shift(before, scored.anchors)
 
 
-def _flips(stages: Stages) -> Iterator[Flip]:
+def _flips(stages: Stages) -> Iterator[FlippedTask]:
     baseline = stages.given.baseline
     return outcome.flips(
         stages.benchmark,
@@ -749,7 +753,7 @@ def _flips(stages: Stages) -> Iterator[Flip]:
     )
 
 
-def _pictures(stages: Stages) -> dict[str, Picture]:
+def _pictures(stages: Stages, flipped: Sequence[FlippedTask]) -> dict[str, Picture]:
     """Describe the tasks of each agent for the page."""
     terms = stages.compared.terms
     pairings = {
@@ -765,5 +769,6 @@ def _pictures(stages: Stages) -> dict[str, Picture]:
             stages.rows,
             pairings.get(agent),
             "" if terms is None else terms.reference.origin,
+            flipped=flipped,
         )
     return pictures

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import math
 import zlib
 from hashlib import blake2b
@@ -27,6 +26,13 @@ from pytest_evalmetrics.model.rollout_table import (
     content_hash,
 )
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
+from pytest_evalmetrics.pipeline.row_texts import (
+    KEPT_REASON,
+    RowTexts,
+    hidden,
+    texts_of,
+)
+from pytest_evalmetrics.reports.html.conversations import TaskConversations
 from pytest_evalmetrics.reports.html.picture import means
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
@@ -48,7 +54,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.scoring.door import Engine
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, FieldMap
+    from pytest_evalmetrics.transcripts import Turn
 
 # a row as scorers see it, and why it can't be scored
 ScorerInput: TypeAlias = tuple[Row, RowError | None]
@@ -64,47 +71,12 @@ _ASKED = (
     "input",
     "reference",
 )
-_WORSE, _BETTER = 15, 5  # tasks
+_WORSE: Final = 100  # tasks
+_BETTER: Final = 30
 _ATTEMPTS: Final = 4  # of a task, on each side
-_TEXT: Final = 4_000  # characters of one text
 _ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
 _RESTORE: Final = (
     "restore it from version control, or record a new baseline with --snapshot-update"
-)
-_REASON: Final = "judge's reason"  # the key of a kept row
-_PROMPTS: Final = (
-    *(
-        "responses_create_params",
-        "prompt",
-        "question",
-        "problem",
-        "instruction",
-        "query",
-    ),
-    *("user_input", "input", "inputs", "messages"),
-)
-_ANSWERS: Final = (
-    *(
-        "output_text",
-        "response",
-        "output",
-        "outputs",
-        "completion",
-        "generation",
-        "prediction",
-    ),
-    *("model_output", "resps", "answer"),
-)
-_REFERENCES: Final = (
-    *(
-        "reference",
-        "expected",
-        "expected_output",
-        "expected_answer",
-        "target",
-        "ground_truth",
-    ),
-    *("gold", "correct_answer", "text", "label", "answer"),
 )
 
 
@@ -502,20 +474,23 @@ def _decoded(data: bytes) -> tuple[list[ScorerInput], str]:
 
 
 def texts_alone(
-    rows: Iterable[ScorerInput], scores: RowScores | None, hide: Callable[[str], str]
+    rows: Iterable[ScorerInput],
+    scores: RowScores | None,
+    hide: Callable[[str], str],
+    fields: FieldMap | None = None,
 ) -> Iterator[ScorerInput]:
     """Reduce rows to their texts and judges' reasons, for a later run to show."""
     for row, _ in rows:
-        texts = _texts_of({**row.item, **row.sample_data}, scores, row.index)
-        shown = zip(
-            ("prompt", "response", "reference", _REASON), map(hide, texts), strict=True
-        )
-        yield (
-            structs.replace(
-                row, item={key: text for key, text in shown if text}, sample_data={}
-            ),
-            None,
-        )
+        whole = {**row.item, **row.sample_data}
+        texts = texts_of(whole, fields=fields, scores=scores, index=row.index)
+        shown = {
+            "prompt": hide(texts.prompt),
+            "response": hide(texts.answer),
+            "reference": hide(texts.reference),
+            KEPT_REASON: hide(texts.reason),
+        }
+        item = {key: text for key, text in shown.items() if text}
+        yield structs.replace(row, item=item, sample_data={}), None
 
 
 def recorded_rows(
@@ -541,59 +516,6 @@ def recorded_rows(
             yield Row(index, agent, task, int(table.sample[at]), item), None
 
 
-# -- texts out of rows -----------------------------------------------------------------------
-
-
-def _texts_of(
-    row: Mapping[str, object], scores: RowScores | None = None, index: int = 0
-) -> list[str]:
-    """Find the prompt, answer, reference and judge's reason of a row, empty if it has none."""
-    answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
-    prompt = next((row[name] for name in _PROMPTS if row.get(name)), None)
-    expected = next(
-        (row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None
-    )
-    reason = row.get(_REASON)
-    if scores is not None:
-        reason = [each["reason"] for each in msgspec.json.decode(scores.reasons(index))]
-    flat = map(_flat, (prompt, row.get(answered), expected, reason))
-    return [text if len(text) <= _TEXT else f"{text[:_TEXT]} …" for text in flat]
-
-
-def _flat(value: object) -> str:
-    """Write a text, a conversation or an answer of an API as a person reads it."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, list):
-        return "\n".join(filter(None, map(_flat, value)))
-    if not isinstance(value, dict):
-        return json.dumps(value)
-    for name in (
-        "output_text",
-        "output",
-        "choices",
-        "message",
-        "content",
-        "text",
-        "input",
-    ):
-        if value.get(name):
-            text, role = _flat(value[name]), value.get("role")
-            return f"{role}: {text}" if isinstance(role, str) else text
-    called = value.get("function", value)
-    if (
-        isinstance(called, dict)
-        and isinstance(called.get("name"), str)
-        and "arguments" in called
-    ):
-        return f"{called['name']}({_flat(called['arguments'])})"
-    return (
-        ""
-        if value.get("type") == "reasoning"
-        else json.dumps(value, ensure_ascii=False)
-    )
-
-
 # -- the tasks that changed most -------------------------------------------------------------
 
 
@@ -604,90 +526,169 @@ class AnswerSide(msgspec.Struct, frozen=True):
     rows: Callable[[Collection[int]], Iterable[ScorerInput]] = lambda _: ()
     kept: bytes | None = None  # the rows beside a committed baseline, compressed
     scores: RowScores | None = None  # with the reasons of judges
+    fields: FieldMap | None = None  # that name the texts of a row
+
+
+class FlippedTask(msgspec.Struct, frozen=True):
+    """A task that changed, and the conversations of its attempts."""
+
+    flip: Flip
+    conversations: TaskConversations
+
+
+class _SideOfTask(msgspec.Struct, frozen=True):
+    """The attempts of one side at a task."""
+
+    prompt: str
+    reference: str
+    attempts: tuple[Attempt, ...]
+    turns: dict[str, tuple[Turn, ...]]  # by the attempt's number
+
+    @property
+    def size(self) -> int:
+        """The number of characters."""
+        texts = [len(attempt.text) + len(attempt.reason) for attempt in self.attempts]
+        return sum(texts)
 
 
 def flips_of(
     agent: str,
     now: AnswerSide,
     was: AnswerSide,
-    at: Any,
+    at: Sequence[int] | NDArray[np.int64] | None,
     reward: str,
     *,
     lower: bool,
     hide: Callable[[str], str] = str,
-) -> list[Flip]:
+) -> list[FlippedTask]:
     """Show the tasks that changed most, the worse first; `at` are their places in the baseline."""
     if reward not in now.table.scores or reward not in was.table.scores:
         return []
-    places = np.arange(len(now.table.tasks)) if at is None else np.asarray(at)
-    there = np.flatnonzero(places >= 0)
-    change = means(now.table, reward)[there] - means(was.table, reward)[places[there]]
-    change = np.where(np.isfinite(change), -change if lower else change, 0.0)
-    order = np.argsort(change, kind="stable")
-    chosen = [*order[:_WORSE][change[order[:_WORSE]] < 0]]
-    chosen += [*order[::-1][:_BETTER][change[order[::-1][:_BETTER]] > 0]]
-    tasks = [(int(there[i]), int(places[there[i]])) for i in chosen]
+    tasks = _changed_most(now.table, was.table, at, reward, lower=lower)
     if not tasks:  # the files are not read again for nothing
         return []
     try:
-        ours = _attempts(now, [task for task, _ in tasks], reward, hide)
-        theirs = _attempts(was, [task for _, task in tasks], reward, hide)
-    except (
-        errors.EvalMetricsError
-    ):  # the files have changed since, or have no rows of their own
+        ours = _sides(now, [task for task, _ in tasks], reward, hide)
+        theirs = _sides(was, [task for _, task in tasks], reward, hide)
+    except errors.EvalMetricsError:
+        # the files have changed since, or have no rows of their own
         return []
-    flips, left = [], _ALL
-    for (task, _), (asked, after), (asked_then, before) in zip(
-        tasks, ours, theirs, strict=True
-    ):
-        question, attempts = asked or asked_then or ("", ""), (*after, *before)
-        left -= sum(map(len, question)) + sum(
-            len(a.text) + len(a.reason) for a in attempts
-        )
+    flips = []
+    left = _ALL
+    for (task, _), after, before in zip(tasks, ours, theirs, strict=True):
+        prompt = after.prompt or before.prompt
+        reference = after.reference or before.reference
+        left -= len(prompt) + len(reference) + after.size + before.size
         if left < 0:
             break
-        if any(a.text for a in attempts):
-            flips.append(
-                Flip(agent, str(now.table.tasks[task]), *question, before, after)
+        attempts = (*after.attempts, *before.attempts)
+        if any(attempt.text for attempt in attempts):
+            flip = Flip(
+                agent=agent,
+                task=str(now.table.tasks[task]),
+                prompt=prompt,
+                reference=reference,
+                before=before.attempts,
+                now=after.attempts,
             )
+            talk = TaskConversations(before.turns, after.turns)
+            flips.append(FlippedTask(flip, talk))
     return flips
 
 
-def _attempts(
+def _changed_most(
+    now: RolloutTable,
+    was: RolloutTable,
+    at: Sequence[int] | NDArray[np.int64] | None,
+    reward: str,
+    *,
+    lower: bool,
+) -> list[tuple[int, int]]:
+    """Return the places of tasks on both sides: those that lost most, then those that gained."""
+    places = np.arange(len(now.tasks)) if at is None else np.asarray(at)
+    there = np.flatnonzero(places >= 0)
+    change = means(now, reward)[there] - means(was, reward)[places[there]]
+    change = np.where(np.isfinite(change), -change if lower else change, 0.0)
+    order = np.argsort(change, kind="stable")
+    worse = order[:_WORSE]
+    better = order[::-1][:_BETTER]
+    chosen = [*worse[change[worse] < 0], *better[change[better] > 0]]
+    return [(int(there[place]), int(places[there[place]])) for place in chosen]
+
+
+def _sides(
     side: AnswerSide, tasks: list[int], reward: str, hide: Callable[[str], str]
-) -> list[tuple[tuple[str, str] | None, tuple[Attempt, ...]]]:
-    table = side.table
-    bounds = [(int(table.offsets[t]), int(table.offsets[t + 1])) for t in tasks]
-    spans = [range(first, min(last, first + _ATTEMPTS)) for first, last in bounds]
+) -> list[_SideOfTask]:
+    spans = [_telling_rows(side.table, task, reward) for task in tasks]
     texts = _texts(side, [at for span in spans for at in span])
-    of_tasks = []
-    for span in spans:
-        attempts, question = [], None
-        for at in span:
-            prompt, answer, reference, reason = map(hide, texts.get(at, [""] * 4))
-            question = question or (
-                (prompt, reference) if prompt or reference else None
+    return [_side_of_task(side.table, span, texts, reward, hide) for span in spans]
+
+
+def _telling_rows(table: RolloutTable, task: int, reward: str) -> list[int]:
+    """Choose the rows of a task that are shown: the best, the worst and the first ones."""
+    span = list(range(int(table.offsets[task]), int(table.offsets[task + 1])))
+    if len(span) <= _ATTEMPTS:
+        return span
+    rewards = table.scores[reward][span]
+    if np.isnan(rewards).all():
+        return span[:_ATTEMPTS]
+    extremes = [span[int(np.nanargmax(rewards))], span[int(np.nanargmin(rewards))]]
+    chosen = dict.fromkeys((*extremes, *span))
+    return sorted(list(chosen)[:_ATTEMPTS])
+
+
+def _side_of_task(
+    table: RolloutTable,
+    span: Sequence[int],
+    texts: Mapping[int, RowTexts],
+    reward: str,
+    hide: Callable[[str], str],
+) -> _SideOfTask:
+    attempts = []
+    turns = {}
+    prompt = ""
+    reference = ""
+    for at in span:
+        shown = hidden(texts.get(at, RowTexts()), hide)
+        if not prompt and not reference:
+            prompt = shown.prompt
+            reference = shown.reference
+        value = float(table.scores[reward][at])
+        sample = int(table.sample[at])
+        attempts.append(
+            Attempt(
+                sample=sample,
+                reward=None if np.isnan(value) else value,
+                text=shown.answer,
+                reason=shown.reason,
             )
-            value = float(table.scores[reward][at])
-            score = None if np.isnan(value) else value
-            attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
-        of_tasks.append((question, tuple(attempts)))
-    return of_tasks
+        )
+        if shown.turns:
+            turns[str(sample)] = shown.turns
+    return _SideOfTask(prompt, reference, tuple(attempts), turns)
 
 
-def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, list[str]]:
-    """Find the texts of rows, see `_texts_of`, as far as they are kept."""
-    table, texts = side.table, dict[int, list[str]]()
+def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, RowTexts]:
+    """Find the texts of rows, as far as they are kept."""
+    table = side.table
+    texts: dict[int, RowTexts] = {}
     keys = {
         (str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted
     }
-    indexes = set[int]() if table.read_as is None else {*table.read_as[wanted].tolist()}
-    for row, _ in side.rows(indexes) if side.kept is None else _decoded(side.kept)[0]:
+    indexes: set[int] = set()
+    if table.read_as is not None:
+        indexes.update(table.read_as[wanted].tolist())
+    rows = side.rows(indexes) if side.kept is None else _decoded(side.kept)[0]
+    for row, _ in rows:
         at = keys.get((str(row.task), row.sample))
-        if at is not None and row.agent in table.agents:
-            texts[at] = _texts_of(
-                {**row.item, **row.sample_data}, side.scores, row.index
-            )
-            if len(texts) == len(keys):
-                break
+        if at is None or row.agent not in table.agents:
+            continue
+        texts[at] = texts_of(
+            {**row.item, **row.sample_data},
+            fields=side.fields,
+            scores=side.scores,
+            index=row.index,
+        )
+        if len(texts) == len(keys):
+            break
     return texts

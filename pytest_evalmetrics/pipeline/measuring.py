@@ -91,7 +91,8 @@ def kept_rows_of(loaded: Loaded, rows: Rows, *, has_files: bool) -> KeptRows | N
     if not keeps_for_scoring:
         hide: Callable[[str], str] = str if scoring is None else scoring.hide
         scores = None if rows.scored is None else rows.scored.rows
-        recorded = benchmark_rows.texts_alone(recorded, scores, hide)
+        fields = loaded.benchmark.spec.rows.fields
+        recorded = benchmark_rows.texts_alone(recorded, scores, hide, fields)
     data, description = benchmark_rows.keep(recorded, table)
     return KeptRows(data, description)
 

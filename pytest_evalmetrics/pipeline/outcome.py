@@ -5,12 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from pytest_evalmetrics import baselines
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.model.results import SourceSummary
 from pytest_evalmetrics.model.verdicts import Direction, Gate
 from pytest_evalmetrics.pipeline import benchmark_rows
-from pytest_evalmetrics.pipeline.benchmark_rows import AnswerSide, ScorerInput
+from pytest_evalmetrics.pipeline.benchmark_rows import (
+    AnswerSide,
+    FlippedTask,
+    ScorerInput,
+)
 from pytest_evalmetrics.pipeline.gate_settings import judged_direction, settings_of
 from pytest_evalmetrics.reports.html.picture import picture_of
 
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
         BaselineDocument,
         Provenance,
     )
-    from pytest_evalmetrics.model.results import Check, Flip
+    from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.pipeline.comparing import AgentComparison
     from pytest_evalmetrics.pipeline.loading import Rows
@@ -89,6 +95,8 @@ def picture(
     rows: Rows,
     pairing: Pairing | None,
     against: str,
+    *,
+    flipped: Sequence[FlippedTask] = (),
 ) -> Picture:
     """Describe an agent's tasks for the page."""
     scored = rows.scored
@@ -96,7 +104,7 @@ def picture(
     chosen = None
     if scored is not None:
         chosen = scored.chosen.rows.repeat(scored.chosen.samples)
-    return picture_of(
+    pictured = picture_of(
         run.table,
         reward=benchmark.spec.reward,
         lower=frozenset(lower),
@@ -105,6 +113,9 @@ def picture(
         chosen=chosen,
         against="" if pairing is None else against,
     )
+    own = [task for task in flipped if task.flip.agent == run.result.agent]
+    conversations = {task.flip.task: task.conversations for task in own}
+    return structs.replace(pictured, conversations=conversations)
 
 
 def less_is_better(benchmark: Benchmark, score: str) -> bool:
@@ -132,7 +143,7 @@ def flips(
     *,
     has_files: bool,
     read_kept_rows: Callable[[], bytes | None] | None,
-) -> Iterator[Flip]:
+) -> Iterator[FlippedTask]:
     """Collect the questions and answers of the tasks that changed most.
 
     `read_kept_rows` reads the rows beside a committed baseline.
@@ -159,8 +170,15 @@ def flips(
 def _answers_now(benchmark: Benchmark, rows: Rows, table: RolloutTable) -> AnswerSide:
     scoring = rows.prepared.scoring
     if scoring is not None and rows.scored is not None:
-        return AnswerSide(table, scoring.as_scored, scores=rows.scored.rows)
-    return AnswerSide(table, _reading_again(benchmark, benchmark.spec.rows, table))
+        return AnswerSide(
+            table,
+            scoring.as_scored,
+            scores=rows.scored.rows,
+            fields=benchmark.spec.rows.fields,
+        )
+    files = benchmark.spec.rows
+    again = _reading_again(benchmark, files, table)
+    return AnswerSide(table, again, fields=files.fields)
 
 
 def _answers_before(
@@ -171,9 +189,10 @@ def _answers_before(
     settings = settings_of(benchmark)
     if settings.rollouts is not None and not settings.rollouts.runs:
         again = _reading_again(benchmark, settings.rollouts, table)
-        return AnswerSide(table, again)
+        return AnswerSide(table, again, fields=settings.rollouts.fields)
     if settings.committed and read_kept_rows is not None:
-        return AnswerSide(table, kept=read_kept_rows())
+        fields = benchmark.spec.rows.fields
+        return AnswerSide(table, kept=read_kept_rows(), fields=fields)
     return AnswerSide(table)
 
 

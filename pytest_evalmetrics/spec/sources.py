@@ -82,6 +82,11 @@ class FieldMap(Keys):
         Names | None,
         doc("what identifies the task beyond its id, such as the question"),
     ] = None
+    prompt: Annotated[Name | None, doc("the question, for reports")] = None
+    answer: Annotated[Name | None, doc("the answer, for reports")] = None
+    reason: Annotated[
+        Name | None, doc("why it has its score, for reports: a judge's explanation")
+    ] = None
     scores: Annotated[dict[Name, ScorePath], doc("further scores: name -> path")] = (
         types.empty()
     )

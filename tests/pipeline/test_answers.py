@@ -97,13 +97,14 @@ def gym(text):
     return {"output": [{"type": "reasoning", "summary": []}, call, message]}
 
 
+LONG = "x" * 2_000 + "\n… 5,000 characters left out …\n" + "x" * 2_000
 LAYOUTS = [
     ({"response": gym("42")}, "text", 'look_up({"a": 1})\nassistant: 42'),
     ({"response": {"choices": [{"message": {"content": "42"}}]}}, "text", "42"),
     ({"output": {"a": [1]}}, "text", '{"a": [1]}'),
     ({"answer": "42", "target": 7}, "reference", "7"),
     ({"response": "x", "answer": "42"}, "reference", "42"),
-    ({"response": "x" * 9_000}, "text", "x" * 4_000 + " …"),
+    ({"response": "x" * 9_000}, "text", LONG),
     # a question alone is no answer
     (
         {"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}},

@@ -17,6 +17,7 @@ from pytest_evalmetrics.reports.html.benchmark_view import (
     metrics_of,
     overview,
 )
+from pytest_evalmetrics.reports.html.conversations import fitting
 from pytest_evalmetrics.reports.html.picture import first
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def as_data(value: object) -> bytes:
 # -- the tasks of a benchmark, written where it is evaluated ---------------------------------
 
 _TASKS = 1_500_000  # bytes of one benchmark's tasks
+_TALKS = 1_200_000  # bytes of the conversations of one benchmark
 _BRIEF = 50  # tasks
 _SPARE = 0.9  # the tasks that are left may be longer than those that are not
 
@@ -66,7 +68,18 @@ def page_texts(pictures: Mapping[str, Picture]) -> dict[str, str]:
         "about": as_data(summaries).decode(),
         "brief": as_data(brief).decode(),
         "tasks": tasks.decode(),
+        "talks": _conversations(pictures),
     }
+
+
+def _conversations(pictures: Mapping[str, Picture]) -> str:
+    """Write the conversations of tasks that changed; empty without any."""
+    most = _TALKS // len(pictures)
+    talks = {
+        agent: fitting(picture.conversations, most)
+        for agent, picture in pictures.items()
+    }
+    return as_data(talks).decode() if any(talks.values()) else ""
 
 
 # -- what fits into the page -----------------------------------------------------------------
@@ -92,6 +105,8 @@ class PagePart(msgspec.Struct):
     about: bytes = b""  # everything but its tasks
     is_short: bool = False  # whether it has little more than the reasons of failures
     listed: Literal["", "tasks", "brief"] = ""  # its listed tasks
+    talks: int = 0  # bytes of its conversations
+    has_talks: bool = False  # whether they are shown
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -153,6 +168,9 @@ def _has_tasks(part: PagePart) -> bool:
 def _list_tasks(parts: Sequence[PagePart], left: int) -> None:
     """Choose whose tasks are listed in so many bytes, and how many of them."""
     for part in filter(_has_tasks, parts):
+        if part.talks + part.brief <= left:
+            part.has_talks = part.talks > 0
+            left -= part.talks
         if part.tasks <= left:
             part.listed = "tasks"
             left -= part.tasks
@@ -215,6 +233,8 @@ def page(
             yield _element(f"about-{at}", part.about)
         if part.listed:
             yield _element(f"tasks-{at}", kept.read(part.name, part.listed))
+        if part.has_talks:
+            yield _element(f"talks-{at}", kept.read(part.name, "talks"))
     yield tail
 
 
@@ -235,6 +255,7 @@ def _part(
         row=as_data(overview(result, metrics_of(result), runs)),
         brief=brief,
         tasks=kept.size(result.id, "tasks"),
+        talks=kept.size(result.id, "talks"),
         detailed=bool(brief) or result.verdict is not Verdict.PASS,
         fails=result.verdict.fails and not result.xfail,
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
+    from pytest_evalmetrics.reports.html.conversations import TaskConversations
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -151,6 +152,8 @@ class Picture(msgspec.Struct, frozen=True):
 
     about: PictureAbout
     tasks: TaskColumns
+    # of tasks that changed, in the order of what they lost
+    conversations: dict[str, TaskConversations] = {}
 
 
 # -- numbers ---------------------------------------------------------------------------------

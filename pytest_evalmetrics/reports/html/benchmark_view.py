@@ -12,7 +12,7 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, wording
-from pytest_evalmetrics.reports.failure import is_accepted_by_update
+from pytest_evalmetrics.reports.failure import accepting, is_accepted_by_update
 from pytest_evalmetrics.reports.sentences import (
     behaviour_details,
     bound_of,
@@ -521,7 +521,7 @@ def about(
 def _accepting_command(result: BenchmarkResult) -> str:
     if not any(map(is_accepted_by_update, result.checks)):
         return ""
-    return f"pytest --snapshot-update {shlex.quote(result.id)}"
+    return accepting(result, result.id)
 
 
 def _shortened(view: BenchmarkView) -> BenchmarkView:

@@ -47,7 +47,7 @@ function warningsOf(item) {
 
 function benchmarkHead(item, about) {
   return h("div", { class: `verdict ${WORDS[item.verdict][1]} one` },
-    h("h1", { tabindex: "-1" }, own(item.name), " ", badge(item.verdict, true)),
+    h("h1", { tabindex: "-1" }, h("bdi", { dir: "auto", class: "clamp", title: item.name }, item.name), " ", badge(item.verdict, true)),
     h("p", { class: "place clamp", title: item.id }, own(item.id)),
     item.xfail ? h("p", { class: "muted" }, "Expected to fail (xfail): it does not count.") : null,
     about ? headSentence(about) : null,

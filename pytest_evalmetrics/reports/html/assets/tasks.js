@@ -268,7 +268,7 @@ function tasksPart(found, about, prefix, benchmark, agentFlips, talks) {
       const button = h("button", {
         type: "button", class: "open", "aria-expanded": "false", "aria-controls": `${prefix}-task-${task.i}`,
         click: (event) => toggle(task, event.currentTarget),
-      }, h("span", { class: "twist", "aria-hidden": "true" }), h("bdi", { dir: "auto", class: "clamp", title: task.id }, task.id));
+      }, h("span", { class: "twist", "aria-hidden": "true" }), h("bdi", { dir: "auto", title: task.id }, shortened(task.id, 120)));
       return [listRow(task, found, several, shows, button)];
     },
   });

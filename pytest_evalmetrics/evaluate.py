@@ -77,6 +77,7 @@ class EvaluationInput(msgspec.Struct, frozen=True, kw_only=True):
     baseline: BaselineReader | None = None  # the committed one
     # this run records a new baseline: the old one is shown, not asserted
     updates: bool = False
+    gains_runs: bool = False  # its baseline is of several runs, of which this is one
     first_run: bool = False  # a missing report to compare with is no fault
     runtime: Runtime | None = None  # of the run, for a scored benchmark
     table: RolloutTable | None = None  # the rollouts, where they come from no file
@@ -86,6 +87,8 @@ class EvaluationInput(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: int = 1  # of the run, that share the level of a false alarm
     look: Look | None = None  # at a run that may stop early
     budget: Budget | None = None  # of the benchmark, that its rounds share
+    # the tasks of which rollouts are drawn; None for all
+    only_tasks: frozenset[str] | None = None
 
 
 class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,16 +146,23 @@ def evaluate(given: EvaluationInput) -> Evaluated:
 
     What was computed before an error stays.
     """
-    rows = None
+    return evaluate_stages(given)[0]
+
+
+def evaluate_stages(
+    given: EvaluationInput, rows: Rows | None = None
+) -> tuple[Evaluated, Stages | None]:
+    """Evaluate a benchmark, of such rows if they are scored; None for unreadable ones."""
     try:
-        rows = score(given)
+        if rows is None:
+            rows = score(given)
         loaded = loading.arrange(rows, _scoring_maker(given))
         loaded = loading.with_directions(loaded, given.item_id.partition("::")[0])
         measurement = measure(given, loaded, rows)
         kept = keep_rows(given, loaded, rows)
         observed = observe(loaded, rows)
     except errors.EvalMetricsError as error:
-        return _unevaluated(given, rows, error)
+        return _unevaluated(given, rows, error), None
     single = name_tasks(loaded)
     reduced = reduce(given, loaded, rows, single)
     if observed is not None and given.updates:
@@ -178,7 +188,7 @@ def evaluate(given: EvaluationInput) -> Evaluated:
     )
     checks = judge(stages)
     behaviour, behaviour_checks = judge_behaviour(stages, checks)
-    return _finished(stages, (*checks, *behaviour_checks), behaviour)
+    return _finished(stages, (*checks, *behaviour_checks), behaviour), stages
 
 
 # -- load and score --------------------------------------------------------------------------
@@ -191,7 +201,12 @@ def _scoring_maker(given: EvaluationInput) -> Callable[[Benchmark], Scoring]:
         from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
 
         return Scoring(
-            benchmark, given.runtime, given.item_id, given.engine, given.budget
+            benchmark,
+            given.runtime,
+            given.item_id,
+            given.engine,
+            given.budget,
+            only_tasks=given.only_tasks,
         )
 
     return make
@@ -452,12 +467,24 @@ def judge(stages: Stages) -> tuple[Check, ...]:
     if error is not None:
         checks += _failed(benchmark, error)
     elif _records(stages) and _baseline(stages, checks) is not None:
-        checks += judging.unpassable(
-            benchmark, stages.loaded.plan, stages.reduced.gated
-        )
+        checks += _checks_of_new_baseline(stages)
     if rows.scored is not None and rows.scored.stopped:
         return tuple(map(_undecided, checks))
     return tuple(checks)
+
+
+def _checks_of_new_baseline(stages: Stages) -> Iterator[Check]:
+    """Refuse a baseline that nothing can fail against; warn of one that none passes."""
+    benchmark = stages.benchmark
+    plan = stages.loaded.plan
+    runs = stages.reduced.gated
+    refused = None
+    if not stages.given.gains_runs:
+        refused = judging.unfailable(benchmark, plan, runs)
+    if refused is not None:
+        yield refused
+        return
+    yield from judging.unpassable(benchmark, plan, runs)
 
 
 def _records(stages: Stages) -> bool:
@@ -642,12 +669,6 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
             yield from comparing.reference_notes(compared.terms, stages.reduced.gated)
     if stages.reduced.error is not None:
         return
-    if _records(stages):
-        unfailable = judging.unfailable(
-            benchmark, stages.loaded.plan, stages.reduced.gated
-        )
-        if unfailable is not None:
-            yield sentences.text_of(unfailable, None)
     yield from gates.blind_thresholds(benchmark.spec, benchmark.line_of)
     if not stages.gates["thresholds"] and not benchmark.spec.baseline:
         yield _nothing_gated(benchmark)

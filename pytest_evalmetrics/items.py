@@ -287,12 +287,7 @@ def _evaluated(
         store = _store(item, spec, in_test)
         given = _input(item, benchmark, label, store, **options)
         runtime = given.runtime
-        if isinstance(spec.num_samples, Rounds) and not given.updates:
-            from pytest_evalmetrics.rounds import in_rounds  # rare
-
-            evaluated = in_rounds(given)
-        else:  # a baseline takes all rollouts
-            evaluated = evaluate(given)
+        evaluated = _in_its_rounds(given)
     result = evaluated.result
     document = evaluated.baseline
     if document is not None and (reason := settings.accepted_reason(config)):
@@ -331,6 +326,22 @@ def _evaluated(
             (whose + n, value) for n, value in agent["key_metrics"].items()
         ]
     return result
+
+
+def _in_its_rounds(given: EvaluationInput) -> Evaluated:
+    """Evaluate a benchmark, in several rounds of rollouts where it asks for them."""
+    spec = given.benchmark.spec
+    if given.updates:  # a baseline takes all rollouts
+        return evaluate(given)
+    if isinstance(spec.num_samples, Rounds):
+        from pytest_evalmetrics.rounds import in_rounds  # rare
+
+        return in_rounds(given)
+    if spec.baseline is not None and spec.baseline.confirm:
+        from pytest_evalmetrics.confirming import with_confirmation  # rare
+
+        return with_confirmation(given)
+    return evaluate(given)
 
 
 def _stale(
@@ -398,6 +409,7 @@ def _input(
         item_id=label,
         hooks=_hooks(item, spec),
         updates=accepts if store is None else store.updates,
+        gains_runs=config.getoption("evalmetrics_add_run"),
         first_run=config.getoption("evalmetrics_first_run"),
         runtime=runtime,
         history=history,
@@ -617,7 +629,11 @@ def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
     runtime = ItemRuntime(item, item.nodeid)
     return evaluate(
         EvaluationInput(
-            benchmark=benchmark, item_id=item.nodeid, runtime=runtime, updates=True
+            benchmark=benchmark,
+            item_id=item.nodeid,
+            runtime=runtime,
+            updates=True,
+            gains_runs=True,
         )
     )
 

@@ -22,7 +22,11 @@ from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.baselines.unused import unused_in
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.model.reasons import NotRecorded, TaskListChanged
+from pytest_evalmetrics.model.reasons import (
+    NothingCanFail,
+    NotRecorded,
+    TaskListChanged,
+)
 from pytest_evalmetrics.model.results import (
     BenchmarkResult,
     Check,
@@ -214,6 +218,9 @@ def _no_baseline_without_syrupy(config: pytest.Config) -> BaselineError:
 def _refused_as_incomplete(result: BenchmarkResult) -> BenchmarkResult:
     """Name the first check that shows what is missing."""
     for check in result.checks:
+        # it says itself that nothing is recorded
+        if any(isinstance(reason, NothingCanFail) for reason in check.reasons):
+            return result
         is_of_rows = check.gate in (Gate.DATA, Gate.EXPECT)
         if is_of_rows and check.verdict.fails:
             reason = NotRecorded(cause="incomplete", because=check.reasons)

@@ -1,19 +1,31 @@
 """Two runs of one metric -> a comparison: tests, power, noise between runs."""
 
+from pytest_evalmetrics.comparison.detectable_drop import Needed as Needed
+from pytest_evalmetrics.comparison.detectable_drop import needed_drop as needed_drop
 from pytest_evalmetrics.comparison.detectable_drop import thinned_drop as thinned_drop
-from pytest_evalmetrics.comparison.drop_tests import (
-    could_be_proven as could_be_proven,
-)
 from pytest_evalmetrics.comparison.drop_tests import few_units as few_units
 from pytest_evalmetrics.comparison.facts import comparison_facts as comparison_facts
 from pytest_evalmetrics.comparison.facts import rounded as rounded
 from pytest_evalmetrics.comparison.inputs import ComparisonInput as ComparisonInput
 from pytest_evalmetrics.comparison.inputs import gate_seed as gate_seed
 from pytest_evalmetrics.comparison.inputs import means_of as means_of
+from pytest_evalmetrics.comparison.intervals import LEVEL as LEVEL
+from pytest_evalmetrics.comparison.joint_adjustment import (
+    JointAdjustment as JointAdjustment,
+)
+from pytest_evalmetrics.comparison.joint_adjustment import (
+    adjust_jointly as adjust_jointly,
+)
 from pytest_evalmetrics.comparison.joint_adjustment import adjusted_p as adjusted_p
 from pytest_evalmetrics.comparison.lost_rollouts import LossTest as LossTest
 from pytest_evalmetrics.comparison.lost_rollouts import loss_test as loss_test
+from pytest_evalmetrics.comparison.metric_comparison import (
+    TestedMetric as TestedMetric,
+)
 from pytest_evalmetrics.comparison.metric_comparison import compare as compare
+from pytest_evalmetrics.comparison.metric_comparison import (
+    compare_metric as compare_metric,
+)
 from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs
 from pytest_evalmetrics.comparison.run_noise import runs_of as runs_of
@@ -29,3 +41,4 @@ from pytest_evalmetrics.comparison.task_drops import TaskDrop as TaskDrop
 from pytest_evalmetrics.comparison.task_drops import TaskDrops as TaskDrops
 from pytest_evalmetrics.comparison.task_drops import broken_tasks as broken_tasks
 from pytest_evalmetrics.comparison.task_drops import could_prove as could_prove
+from pytest_evalmetrics.comparison.task_drops import log_least_p as log_least_p

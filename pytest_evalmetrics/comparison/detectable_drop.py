@@ -10,71 +10,166 @@ import numpy as np
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.relabelling import task_statistic
+from pytest_evalmetrics.model.comparison import RuleName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_evalmetrics.comparison.drop_tests import DropTest
     from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.comparison.run_noise import RunNoise
     from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
 
 _POWER = 0.8
 _STEPS = 24  # halvings of the share that is lost, and rounds of a swapped metric
 _SETTLED = 1e-3  # the largest relative change in the last of these rounds
+_MOST_SCALED = 15.0  # times that a value without an upper end may grow by
 _CARRIERS = 10  # tasks on which a metric without an upper end has to rest
 
 
-def detectable_drop(damage: TaskDamage, test: DropTest) -> float:
-    """Return the drop that a test finds with 80 % power; NaN if none is, or it is unknown."""
+class Needed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a true drop has to be to fail with 80 % power."""
+
+    t_fail: float  # standard errors that a seen drop has to be at least
+    t_power: float  # standard errors that four seen drops of five are not short of
+    # the drop that the rule ignores, in the metric's unit
+    least: float = 0.0
+
+    @property
+    def factor(self) -> float:
+        """Standard errors of a true drop, where the rule ignores none."""
+        return self.t_fail + self.t_power
+
+    def drop(self, se: float) -> float:
+        """Return the drop for such a standard error of it."""
+        return max(self.t_fail * se, self.least) + self.t_power * se
+
+
+def needed_drop(
+    df: float, alpha: float, *, least: float = 0.0, noise: RunNoise | None = None
+) -> Needed:
+    """Return what a t test with noise between runs needs; NaN for no df."""
+    if not df > 0:
+        return Needed(t_fail=math.nan, t_power=math.nan)
+    t_fail = stats.t_ppf(1 - alpha, df)
+    t_power = stats.t_ppf(_POWER, df)
+    if noise is None:
+        return Needed(t_fail=t_fail, t_power=t_power, least=least)
+    return Needed(
+        t_fail=t_fail * noise.wider,
+        t_power=t_power * noise.wider_power,
+        least=least,
+    )
+
+
+def detectable_drop(
+    damage: TaskDamage, test: DropTest, *, alpha: float, noise: RunNoise | None = None
+) -> float:
+    """Return the drop that a test finds with 80 % power; NaN if none is, or it is unknown.
+
+    `alpha` is the level that is left for this test of all that share it.
+    """
     if not test.result.se > 0:
         return math.nan
+    rule = damage.given.rule
+    df = test.result.df if test.result.df > 0 else math.inf
+    needed = needed_drop(
+        df,
+        alpha,
+        least=rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0,
+        noise=noise,
+    )
     if damage.given.stated is not None:
-        return stats.mde_factor(test.result.df, damage.alpha) * test.result.se
-    if test.blind is not None or damage.pair.extreme:
+        return needed.drop(test.result.se)
+    is_blind = 0.5**damage.units >= alpha
+    if test.blind is not None or is_blind or damage.pair.extreme:
         return math.nan
     if test.draws:
-        return _swapped_drop(damage, test)
-    return _drop_over_tasks(damage, test)
+        return _swapped_drop(damage, test, needed)
+    return _drop_over_tasks(damage, test, needed)
 
 
 # -- a mean over tasks -------------------------------------------------------------------
 
 
-def _drop_over_tasks(damage: TaskDamage, test: DropTest) -> float:
+def _drop_over_tasks(damage: TaskDamage, test: DropTest, needed: Needed) -> float:
     """Return the drop that a test of tasks' damage finds.
 
     Of rewards with two values each task loses the same share of its good rollouts: that
     thins the current side at random, which adds to the variance of a difference what
-    the loss itself brings. Other rewards fall by the same amount. Then drop =
-    (t_{1-alpha} + t_{0.8}) SE(drop) (Miller 2024, arXiv 2411.00640, section 5).
+    the loss itself brings. Amounts without a sign, such as latencies, change in
+    proportion, and other rewards fall by the same amount. Then drop = (t_{1-alpha} +
+    t_{0.8}) SE(drop) (Miller 2024, arXiv 2411.00640, section 5), or t_{0.8} SE(drop)
+    more than `max_drop`, which a drop also has to reach.
     """
-    df = test.result.df if test.result.df > 0 else math.inf
-    factor = stats.mde_factor(df, damage.alpha)
     thinned = _thinned_run(damage)
-    if thinned is None:
-        return factor * test.result.se
-    return thinned_drop(thinned.lost, factor)
+    if thinned is not None:
+        return thinned_drop(thinned.lost, needed)
+    scaled = _scaled_run(damage)
+    if scaled is not None:
+        return thinned_drop(scaled.lost, needed, most=_most_scaled(damage))
+    return needed.drop(test.result.se)
 
 
-def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:
-    """Solve drop = factor * SE over the share that is lost; NaN if all is not enough.
+def thinned_drop(
+    lost: Callable[[float], tuple[float, float]], needed: Needed, *, most: float = 1.0
+) -> float:
+    """Solve for the share that is lost; NaN if the most is not enough.
 
     `lost` takes a share and returns the drop and its standard error.
     """
-    drop, se = lost(1.0)
-    if drop < factor * se:
+    drop, se = lost(most)
+    if not drop >= needed.drop(se):
         return math.nan
     low = 0.0
-    high = 1.0
+    high = most
     for _ in range(_STEPS):
         middle = (low + high) / 2
         drop, se = lost(middle)
-        if drop < factor * se:
+        if drop < needed.drop(se):
             low = middle
         else:
             high = middle
     # further digits depend on the processor, not on the rollouts
     return float(f"{drop:.6g}")
+
+
+class _ScaledRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in which the value of every task changed in proportion."""
+
+    baseline: Floats  # each task's value, shape (tasks,)
+    current: Floats
+    clusters: Ints | None
+    sign: float
+
+    def lost(self, share: float) -> tuple[float, float]:
+        """Return the drop where values change by such a share, and its standard error."""
+        after = self.current * (1 - self.sign * share)
+        # the drop beyond the one that was seen: that may be by chance
+        drop = share * float(self.current.mean())
+        return drop, stats.mean_se(self.baseline - after, self.clusters).se
+
+
+def _most_scaled(damage: TaskDamage) -> float:
+    """Return the largest share that values can change by."""
+    return 1.0 if damage.sign > 0 else _MOST_SCALED
+
+
+def _scaled_run(damage: TaskDamage) -> _ScaledRun | None:
+    """Scale the current side; None for rates, and for values of either sign."""
+    pair = damage.pair
+    is_sum = pair.difference is None
+    if pair.bounded or not is_sum or pair.baseline is None or pair.current is None:
+        return None
+    smallest = min(float(pair.baseline.min()), float(pair.current.min()))
+    if not smallest > 0:
+        return None
+    return _ScaledRun(
+        baseline=pair.baseline,
+        current=pair.current,
+        clusters=damage.clusters,
+        sign=damage.sign,
+    )
 
 
 class _ThinnedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +272,7 @@ def _binomial(trials: Ints, width: int, chance: float) -> Floats:
 # -- swapped sides -----------------------------------------------------------------------
 
 
-def _swapped_drop(damage: TaskDamage, test: DropTest) -> float:
+def _swapped_drop(damage: TaskDamage, test: DropTest, needed: Needed) -> float:
     """Return the drop that a swap test finds, by its errors under that drop.
 
     Swapping the sides of tasks that differ by a drop spreads the metric by drop /
@@ -187,9 +282,6 @@ def _swapped_drop(damage: TaskDamage, test: DropTest) -> float:
     """
     current = damage.pair.value_current
     se = test.result.se
-    df = max(test.result.df, 1)
-    t_fail = stats.t_ppf(1 - damage.alpha, df)
-    t_power = stats.t_ppf(_POWER, df)
     grows = damage.sign < 0 and not damage.pair.bounded and current > 0
     if grows and test.carriers < _CARRIERS:
         return math.nan
@@ -201,5 +293,6 @@ def _swapped_drop(damage: TaskDamage, test: DropTest) -> float:
         if not grows:
             critical = math.hypot(se, drop / math.sqrt(damage.units))
         last = drop
-        drop = t_fail * critical + t_power * se * math.sqrt((1 + times**2) / 2)
+        seen = max(needed.t_fail * critical, needed.least)
+        drop = seen + needed.t_power * se * math.sqrt((1 + times**2) / 2)
     return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.independence import independence_of
-from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
+from pytest_evalmetrics.comparison.inputs import gate_seed
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
 from pytest_evalmetrics.comparison.single_tasks import single_task_test
@@ -313,34 +313,6 @@ def _is_unequal(damage: TaskDamage) -> bool:
     pair = damage.pair
     unequal = pair.rewards_baseline.counts != pair.rewards_current.counts
     return bool(unequal.any())
-
-
-def could_be_proven(given: ComparisonInput) -> bool:
-    """Check whether a loss of everything could be proven, given rewards of both sides.
-
-    Asked of a baseline beside itself, before anything is compared with it. A loss of all
-    that there can be, and a baseline that has nothing to lose, are not its subject.
-    """
-    damage = measure_damage(given)
-    if damage.room is None or damage.was_best:
-        return True
-    with_room = damage.units_with_room
-    if not with_room or 0.5**with_room < damage.alpha:
-        return True
-    return _log_p_of_collapse(damage) < math.log(damage.alpha)
-
-
-def _log_p_of_collapse(damage: TaskDamage) -> float:
-    """Return log p of relabelled rollouts where each task keeps no good rollout."""
-    rewards = damage.pair.rewards_baseline
-    numbers = damage.sign * rewards.numbers
-    is_good = numbers > numbers.min(initial=math.inf)
-    good = np.add.reduceat(is_good, rewards.offsets[:-1], dtype=np.int64)
-    total = 0.0
-    for rollouts, kept in zip(rewards.counts.tolist(), good.tolist(), strict=True):
-        ways = math.comb(rollouts, kept) / math.comb(2 * rollouts, kept)
-        total += math.log(ways)
-    return total
 
 
 def is_all_lost(damage: TaskDamage) -> bool:

@@ -47,7 +47,22 @@ class _Metric(msgspec.Struct, frozen=True):
     place: int
 
 
+class JointAdjustment(msgspec.Struct, frozen=True):
+    """The p values of metrics that are judged at once, and what that costs each."""
+
+    p: tuple[float, ...]  # of each comparison, adjusted if its rule tests it
+    # as many independent metrics would share the level: 1 for names of one number
+    sharing: float = 1.0
+
+
 def adjusted_p(comparisons: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
+    """Return the adjusted p of each comparison, see `adjust_jointly`."""
+    return list(adjust_jointly(comparisons, groups).p)
+
+
+def adjust_jointly(
+    comparisons: Sequence[Comparison], groups: Sequence[str]
+) -> JointAdjustment:
     """Adjust p values by step-down minimum p (Westfall and Young 1993, algorithm 2.8).
 
     Parameters
@@ -59,15 +74,11 @@ def adjusted_p(comparisons: Sequence[Comparison], groups: Sequence[str]) -> list
         Of each comparison, the benchmark and the agent: the metrics of different ones
         count as independent, too.
 
-    Returns
-    -------
-    list of float
-        The p of each comparison, adjusted if its rule tests it.
     """
     adjusted = [float(comparison.test.p) for comparison in comparisons]
     places = [place for place, one in enumerate(comparisons) if _is_tested(one)]
     if len(places) < 2:  # nothing to adjust for
-        return adjusted
+        return JointAdjustment(tuple(adjusted))
     tested = [
         _Metric(comparison=comparisons[place], group=groups[place], place=at)
         for at, place in enumerate(places)
@@ -80,7 +91,10 @@ def adjusted_p(comparisons: Sequence[Comparison], groups: Sequence[str]) -> list
         p = float(metric.comparison.test.p)
         last = max(last, _any_below(p, rest, ranks))
         adjusted[places[metric.place]] = last
-    return adjusted
+    level = min(comparisons[place].rule.alpha for place in places)
+    level /= max(comparisons[place].rule.benchmarks for place in places)
+    any_of_all = _any_below(level, dict.fromkeys(numbers), ranks)
+    return JointAdjustment(tuple(adjusted), sharing=any_of_all / level)
 
 
 def _is_tested(comparison: Comparison) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -21,12 +22,30 @@ from pytest_evalmetrics.comparison.run_noise import (
 from pytest_evalmetrics.model.comparison import Comparison
 
 if TYPE_CHECKING:
+    from pytest_evalmetrics.comparison.drop_tests import DropTest
     from pytest_evalmetrics.comparison.inputs import ComparisonInput, TaskDamage
     from pytest_evalmetrics.comparison.run_noise import RunNoise
     from pytest_evalmetrics.model.comparison import TestResult
 
 
+class TestedMetric(msgspec.Struct, frozen=True):
+    """A metric, its test, and the comparison that is judged."""
+
+    damage: TaskDamage
+    test: DropTest
+    comparison: Comparison
+
+    def detectable_at(self, alpha: float) -> float:
+        """Return the drop that is found with 80 % power at such a level; NaN for none."""
+        return _detectable(self.damage, self.test, alpha=alpha)
+
+
 def compare(given: ComparisonInput) -> Comparison:
+    """Test one metric against its baseline, see `compare_metric`."""
+    return compare_metric(given).comparison
+
+
+def compare_metric(given: ComparisonInput) -> TestedMetric:
     """Test one metric against its baseline; p will be judged at the level of its rule.
 
     ==================================  ================================================
@@ -46,11 +65,13 @@ def compare(given: ComparisonInput) -> Comparison:
     """
     damage = measure_damage(given)
     test = test_drop(damage)
-    noise = _run_noise(damage, test.result)
+    return TestedMetric(damage, test, _comparison(damage, test))
+
+
+def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
+    given = damage.given
+    noise = _run_noise(damage, test.result, damage.alpha)
     result = _on_its_range(_with_noise(test.result, noise, damage.drop), damage)
-    detectable = detectable_drop(damage, test)
-    if noise is not None:
-        detectable *= noise.wider
     return Comparison(
         pair=given.pair,
         rule=given.rule,
@@ -68,7 +89,7 @@ def compare(given: ComparisonInput) -> Comparison:
         lost_all=test.lost_all,
         was_best=damage.was_best,
         tasks_with_room=int(np.count_nonzero(damage.has_room)),
-        detectable=_within_range(detectable, damage),
+        detectable=_detectable(damage, test, alpha=damage.alpha),
         unseen=_unseen(damage, test.result),
         draws=test.draws,
         untested=test.untested,
@@ -82,7 +103,14 @@ def compare(given: ComparisonInput) -> Comparison:
     )
 
 
-def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
+def _detectable(damage: TaskDamage, test: DropTest, *, alpha: float) -> float:
+    """Return the drop that is found with 80 % power; NaN for one that no rate can show."""
+    noise = _run_noise(damage, test.result, alpha)
+    drop = detectable_drop(damage, test, alpha=alpha, noise=noise)
+    return math.nan if damage.pair.bounded and drop > damage.span else drop
+
+
+def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise | None:
     """Measure the noise between runs; None where there is one and nothing states it."""
     runs = damage.given.runs
     stated = damage.given.run_noise
@@ -95,7 +123,7 @@ def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
             drop=damage.drop,
             log_p=result.log_p,
             se=result.se,
-            alpha=damage.alpha,
+            alpha=alpha,
             level=LEVEL,
         )
     if runs is None:
@@ -105,7 +133,7 @@ def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
         drop=damage.drop,
         log_p=result.log_p,
         se=result.se,
-        alpha=damage.alpha,
+        alpha=alpha,
         level=LEVEL,
     )
 
@@ -143,13 +171,6 @@ def _on_its_range(result: TestResult, damage: TaskDamage) -> TestResult:
     return structs.replace(
         result, low=max(result.low, -1.0), high=min(result.high, 1.0)
     )
-
-
-def _within_range(detectable: float, damage: TaskDamage) -> float:
-    """Return a detectable drop, or NaN for one that no rate can show."""
-    if damage.pair.bounded and detectable > damage.span:
-        return math.nan
-    return detectable
 
 
 def _unseen(damage: TaskDamage, result: TestResult) -> float | None:

@@ -48,6 +48,7 @@ _LARGEST = 60.0  # in standard errors of one run
 _LEAST = 0.02  # the same
 _GRID = 160
 _LOG_HALF = math.log(0.5)
+_SHORT = 0.2  # the chance that a drop of the stated size is not found
 _NO_ERROR = 1e-9  # in place of a standard error of 0: all tasks moved alike
 
 
@@ -79,6 +80,8 @@ class RunNoise(msgspec.Struct, frozen=True):
     half: float
     # this noise's quantile at `alpha`, as a multiple of that of tasks alone
     wider: float
+    # the same of the quantile that four of five drops are not short of
+    wider_power: float = 1.0
 
     @property
     def p(self) -> float:
@@ -192,11 +195,13 @@ def _with_variances(
     sds = np.sqrt(se**2 + variances)
     exceeded = _exceeded(alpha, sds, weights)
     wider = exceeded / (-normal_ppf(alpha) * se)
+    short = _exceeded(_SHORT, sds, weights)
     return RunNoise(
         sd=_six_digits(sd),
         log_p=log_p,
         half=_six_digits(_exceeded((1 - level) / 2, sds, weights)),
         wider=_six_digits(wider),
+        wider_power=_six_digits(short / (-normal_ppf(_SHORT) * se)),
     )
 
 

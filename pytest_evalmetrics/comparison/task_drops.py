@@ -109,6 +109,11 @@ def could_prove(pair: PairedMetric, alpha: float) -> bool:
     return bool((least < math.log(alpha)).any())
 
 
+def log_least_p(before: int, now: int) -> float:
+    """Return log p of a task that lost all, of so many rollouts on both sides."""
+    return -_log_choose(before + now, now)
+
+
 def rollouts_needed(tasks: int, alpha: float) -> int:
     """Return the rollouts of each task, on both sides, that show any break of one task."""
     for rollouts in range(1, _MOST_ROLLOUTS):

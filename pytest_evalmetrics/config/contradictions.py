@@ -125,6 +125,11 @@ def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         if model is None and getattr(spec, key) is not None:
             instead = ": a target is given the row itself" if target is not None else ""
             yield (key,), f"{key} is for a model, and there is none{instead}"
+    if spec.baseline is not None and spec.baseline.confirm and spec.answers is None:
+        message = (
+            "confirm draws rollouts again from a model or target, and there is none"
+        )
+        yield ("baseline", "confirm"), message
     if spec.budget is None:
         return
     if not spec.runs:

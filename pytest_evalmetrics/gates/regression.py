@@ -14,8 +14,9 @@ from msgspec import structs
 
 from pytest_evalmetrics.comparison import (
     ComparisonInput,
-    adjusted_p,
+    adjust_jointly,
     compare,
+    compare_metric,
     comparison_facts,
     gate_seed,
     loss_test,
@@ -48,7 +49,7 @@ from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.comparison import LossTest
+    from pytest_evalmetrics.comparison import LossTest, TestedMetric
     from pytest_evalmetrics.gates.sequential import Look, StopBounds
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.rollout_table import TaskId
@@ -137,34 +138,35 @@ def _compare_all(
     gated: Sequence[Gated], *, benchmarks: int, look: Look | None
 ) -> list[_Judged]:
     bounds = [_stop_bounds(metric, look) for metric in gated]
-    tested = sum(metric.compared.rule.tests for metric in gated)
+    tests = sum(metric.compared.rule.tests for metric in gated)
     inputs = [
         structs.replace(
             _at_level(metric.compared, of_metric, look, benchmarks=benchmarks),
-            sharing=max(tested * benchmarks, 1),
+            sharing=max(tests * benchmarks, 1),
         )
         for metric, of_metric in zip(gated, bounds, strict=True)
     ]
-    comparisons = [compare(compared) for compared in inputs]
+    tested = [compare_metric(compared) for compared in inputs]
+    comparisons = [metric.comparison for metric in tested]
     at_worst = [
         _compare_at_worst(metric, compared)
         for metric, compared in zip(gated, inputs, strict=True)
     ]
     groups = [metric.compared.gate_id for metric in gated]
-    p_values = adjusted_p(comparisons, groups)
+    adjustment = adjust_jointly(comparisons, groups)
+    p_values = adjustment.p
     p_at_worst = p_values
     if any(worst is not None for worst in at_worst):
-        p_at_worst = adjusted_p(
-            [
-                worst or comparison
-                for worst, comparison in zip(at_worst, comparisons, strict=True)
-            ],
-            groups,
-        )
+        worst_ones = [
+            worst or comparison
+            for worst, comparison in zip(at_worst, comparisons, strict=True)
+        ]
+        p_at_worst = adjust_jointly(worst_ones, groups).p
+    sharing = adjustment.sharing * benchmarks
     return [
         _Judged(
             metric=metric,
-            comparison=comparisons[place],
+            comparison=_with_power(tested[place], sharing),
             p=p_values[place],
             worst=at_worst[place],
             p_at_worst=p_at_worst[place],
@@ -172,6 +174,15 @@ def _compare_all(
         )
         for place, metric in enumerate(gated)
     ]
+
+
+def _with_power(tested: TestedMetric, sharing: float) -> Comparison:
+    """State the power at the level that is left to one of the tests that share it."""
+    comparison = tested.comparison
+    if not comparison.rule.tests or sharing <= 1 + _SLACK:
+        return comparison
+    detectable = tested.detectable_at(comparison.rule.alpha / sharing)
+    return structs.replace(comparison, detectable=detectable)
 
 
 def _at_share(metric: Gated, share: float) -> Gated:

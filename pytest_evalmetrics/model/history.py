@@ -64,6 +64,8 @@ class LevelShift(msgspec.Struct, frozen=True, kw_only=True, tag="level_shift"):
     # it began between these
     first: RunMark
     last: RunMark
+    # whether runs that resemble their predecessors could not make it, too
+    is_sure: bool = True
 
 
 class Ratchet(msgspec.Struct, frozen=True, kw_only=True, tag="ratchet"):

@@ -441,13 +441,29 @@ class SharedLevel(msgspec.Struct, frozen=True, tag="shared_level"):
     is_surest: bool  # so few tasks can't be surer
 
 
-class NothingCanFail(msgspec.Struct, frozen=True):
-    """A new baseline from which no loss could be proven by any of the gates."""
+class NothingCanFail(msgspec.Struct, frozen=True, tag="nothing_can_fail"):
+    """A new baseline against which not even a loss of everything would fail."""
 
     metric: str
     tasks: int  # of the baseline
     rollouts: int  # of each task, at most
     alpha: float
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True, tag="confirmation"):
+    """One more round of rollouts that a failure had to stand."""
+
+    tasks: int  # that got worse in the first round
+    controls: int  # as many others
+    rollouts: int  # of each of them in the second round
+    # whether both rounds together fail, and the second is worse by itself
+    is_confirmed: bool
+    # adjusted for the other metrics; None where a check has no p
+    p_first: float | None
+    p_both: float | None
+    # by how much these tasks' mean reward was worse; None if unknown
+    drop_first: float | None
+    drop_second: float | None
 
 
 class NotShown(msgspec.Struct, frozen=True, tag="not_shown"):
@@ -713,6 +729,8 @@ Reason = (
     | NotComparable
     | UnequalSums
     | CannotFail
+    | NothingCanFail
+    | Confirmation
     | TaskListChanged
     | NothingInCommon
     | LowCoverage

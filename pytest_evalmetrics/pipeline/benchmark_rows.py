@@ -186,7 +186,12 @@ def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
 
 
 def choose(
-    benchmark: Benchmark, plan: Plan, given: Sequence[str], engine: Engine | None = None
+    benchmark: Benchmark,
+    plan: Plan,
+    given: Sequence[str],
+    engine: Engine | None = None,
+    *,
+    only_tasks: frozenset[str] | None = None,
 ) -> Chosen:
     """Read the numbers of the rows, without the scores `given`, and select rows to evaluate."""
     spec = benchmark.spec
@@ -214,6 +219,9 @@ def choose(
         taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[
             table.task
         ]
+    if only_tasks is not None:
+        is_asked = [str(task) in only_tasks for task in table.tasks]
+        taken &= np.array(is_asked, dtype=bool)[table.task]
     if not answered and isinstance(spec.num_samples, Rounds):
         taken &= first_rollouts(table, spec.num_samples)
     if not taken.all() or answered:

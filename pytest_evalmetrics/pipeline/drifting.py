@@ -30,7 +30,10 @@ _MOST = 200  # the last runs
 def drift_checks(
     benchmark: Benchmark, result: BenchmarkResult, history: Path | None
 ) -> Iterator[Check]:
-    """Fail where a metric drifts over the history, this run included."""
+    """Fail where a metric drifts over the history, this run included.
+
+    A shift that runs which resemble each other could make warns.
+    """
     from pytest_evalmetrics.history import run_of  # rare
     from pytest_evalmetrics.run_folder import origin_of  # rare
 
@@ -46,7 +49,9 @@ def drift_checks(
         return
     usable = [each for each in (*earlier, run) if each.usable]
     for drift in drifts_of(result, usable):
-        yield _check(Verdict.FAIL, DriftedMetric(drift), line)
+        is_sure = not isinstance(drift, LevelShift) or drift.is_sure
+        verdict = Verdict.FAIL if is_sure else Verdict.WARN
+        yield _check(verdict, DriftedMetric(drift), line)
 
 
 def _earlier_runs(benchmark: str, history: Path | None) -> Sequence[HistoryRun]:
@@ -160,6 +165,7 @@ def _shifted(course: _Course) -> LevelShift | None:
         runs_after=len(later),
         first=points[shift.first - 1].mark,
         last=points[shift.last].mark,
+        is_sure=shift.is_sure,
     )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import gates
-from pytest_evalmetrics.comparison import could_be_proven
 from pytest_evalmetrics.gates import Gated, SingleTasks
 from pytest_evalmetrics.model.reasons import (
+    DependentRollouts,
     FailedRows,
     LostAgent,
     NothingCanFail,
@@ -21,6 +21,7 @@ from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.comparing import (
     AgentComparison,
     ComparisonTerms,
+    Judgeable,
     compare_agents,
 )
 from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 _NAMED = 10  # tasks that a reason names
+_FAR = 10.0  # times the largest number of a column that has no range
 
 
 # -- one agent by itself ---------------------------------------------------------------------
@@ -255,32 +257,95 @@ def unpassable(
 
 def unfailable(
     benchmark: Benchmark, plan: Plan, runs: Sequence[AgentRun]
-) -> NothingCanFail | None:
-    """Describe a baseline that nothing could ever fail against; None for any other."""
-    spec = benchmark.spec
-    is_gated_otherwise = spec.thresholds or spec.must_pass
-    if is_gated_otherwise or settings_of(benchmark).max_broken is not None:
+) -> Check | None:
+    """Refuse a baseline against which not even a loss of everything would fail.
+
+    None for any other: a run in which each reward is at its worst is judged against it.
+    """
+    if _is_gated_otherwise(benchmark):
         return None
     reference = Reference(runs={run.result.agent: [run.table] for run in runs})
     terms = ComparisonTerms(benchmark=benchmark, plan=plan, reference=reference)
-    asked = []
-    for compared in compare_agents(terms, runs):
-        for judgeable in compared.judgeable:
-            if not isinstance(judgeable, Gated):
-                return None
-            rule = judgeable.compared.rule
-            if not rule.tests or could_be_proven(judgeable.compared):
-                return None
-            asked.append(judgeable.compared)
-    if not asked:
+    asked = [
+        judgeable
+        for compared in compare_agents(terms, runs)
+        for judgeable in compared.judgeable
+    ]
+    tested = [judgeable for judgeable in asked if _is_test_of_scores(judgeable, runs)]
+    # anything else, such as a number of a hook, fails by its size
+    if not tested or len(tested) < len(asked):
         return None
-    first = asked[0]
-    return NothingCanFail(
+    collapsed = list(runs)
+    for gated in tested:
+        collapsed = [_at_worst(run, gated) for run in collapsed]
+    lost = compare_agents(terms, collapsed)
+    is_lost = all(_gets_worse(gated) for one in lost for gated in one.judgeable)
+    if not is_lost or any(map(_would_show, judge_comparisons(terms, lost))):
+        return None
+    first = tested[0].compared
+    reason = NothingCanFail(
         metric=first.pair.name,
         tasks=len(first.pair.tasks),
         rollouts=int(first.pair.rewards_baseline.counts.max(initial=0)),
         alpha=first.rule.alpha,
     )
+    return Check(
+        gate=Gate.BASELINE,
+        name="baseline",
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(reason,),
+        line=benchmark.line_of("baseline"),
+        acceptance=acceptance_of(benchmark),
+    )
+
+
+def _is_gated_otherwise(benchmark: Benchmark) -> bool:
+    spec = benchmark.spec
+    is_named = bool(spec.thresholds or spec.must_pass) or spec.behaviour is not None
+    return is_named or settings_of(benchmark).max_broken is not None
+
+
+def _is_test_of_scores(
+    judgeable: Judgeable, runs: Sequence[AgentRun]
+) -> TypeGuard[Gated]:
+    """Check whether a metric is tested, and of a score that can be set to its worst."""
+    if not isinstance(judgeable, Gated) or judgeable.estimate is None:
+        return False
+    score = judgeable.estimate.score
+    is_of_scores = all(score in run.table.scores for run in runs)
+    return is_of_scores and judgeable.compared.rule.tests
+
+
+def _gets_worse(judgeable: Judgeable) -> bool:
+    """Check whether a metric has anything to lose, and loses it."""
+    if not isinstance(judgeable, Gated):
+        return False
+    pair = judgeable.compared.pair
+    sign = judgeable.compared.rule.sign
+    return bool(sign * (pair.value_baseline - pair.value_current) > 0)
+
+
+def _would_show(check: Check) -> bool:
+    """Check whether a loss fails, or would if the rollouts are independent."""
+    return check.verdict.fails or any(
+        isinstance(reason, DependentRollouts) for reason in check.reasons
+    )
+
+
+def _at_worst(run: AgentRun, gated: Gated) -> AgentRun:
+    """Return a run in which each rollout has the worst number for a metric."""
+    assert gated.estimate is not None  # noqa: S101 - asked before
+    score = gated.estimate.score
+    column = run.table.scores[score]
+    known = column[~np.isnan(column)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    # without a range, far beyond what was seen
+    beyond = _FAR * (abs(low) + abs(high) + 1)
+    bounds = (0.0, 1.0) if gated.compared.pair.bounded else (-beyond, beyond)
+    worst = bounds[0] if gated.compared.rule.sign > 0 else bounds[1]
+    scores = dict(run.table.scores)
+    scores[score] = np.where(np.isnan(column), column, worst)
+    return structs.replace(run, table=structs.replace(run.table, scores=scores))
 
 
 def _lacking_tasks(check: Check, run: AgentRun) -> list[str]:

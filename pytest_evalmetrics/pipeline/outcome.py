@@ -9,6 +9,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import baselines
 from pytest_evalmetrics.gc_pause import collector_paused
+from pytest_evalmetrics.model.reasons import NothingCanFail
 from pytest_evalmetrics.model.results import SourceSummary
 from pytest_evalmetrics.model.verdicts import Direction, Gate
 from pytest_evalmetrics.pipeline import benchmark_rows
@@ -58,14 +59,17 @@ def baseline_of(
     provenance: Provenance,
 ) -> BaselineDocument | None:
     """Describe the run as a baseline; None if a number may be missing or wrong."""
-    is_broken = any(
-        check.gate in (Gate.DATA, Gate.EXPECT) and check.verdict.fails
-        for check in checks
-    )
+    is_broken = any(_keeps_from_recording(check) for check in checks)
     documents = documents_of(reduced)
     if is_broken or is_partial or not documents:
         return None
     return baselines.baseline_document(benchmark.spec.name, documents, provenance)
+
+
+def _keeps_from_recording(check: Check) -> bool:
+    is_of_rows = check.gate in (Gate.DATA, Gate.EXPECT) and check.verdict.fails
+    is_useless = any(isinstance(reason, NothingCanFail) for reason in check.reasons)
+    return is_of_rows or is_useless
 
 
 def documents_of(reduced: Reduced) -> dict[str, AgentDocument]:

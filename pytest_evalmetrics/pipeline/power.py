@@ -7,12 +7,23 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import metrics, stats
-from pytest_evalmetrics.comparison import compare, few_units, thinned_drop
+from pytest_evalmetrics import gates, metrics, stats
+from pytest_evalmetrics.comparison import (
+    LEVEL,
+    compare,
+    few_units,
+    log_least_p,
+    needed_drop,
+    thinned_drop,
+    with_run_noise,
+    with_stated_noise,
+)
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.model.comparison import RuleName
 from pytest_evalmetrics.model.results import Power
 from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
@@ -23,10 +34,11 @@ from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.reports import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.comparison import Needed, RunNoise
     from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.model.comparison import RuleSettings
     from pytest_evalmetrics.spec import Benchmark
@@ -40,6 +52,14 @@ _UNIFORM = (
     1 / 6
 )  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
 _CHANCES = 256  # the grid of a task's chance to pass
+
+
+class _Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one agent before a run."""
+
+    table: RolloutTable  # the rollouts of all runs
+    runs: Sequence[RolloutTable]  # of each run, the newest last
+    second: RolloutTable | None  # another run, where tasks have one rollout
 
 
 def power_of(
@@ -85,7 +105,12 @@ def power_of(
             {agent: draw(table, sample)[0] for agent, table in each.items()}
             for each in (tables, runs)
         )
-    yield from power_of_tables(benchmark, tables, source=source, runs=runs)
+    recorded_runs: Mapping[str, Sequence[RolloutTable]] = {}
+    if reference is not None and benchmark.spec.sample is None:
+        recorded_runs = reference.runs
+    yield from power_of_tables(
+        benchmark, tables, source=source, runs=runs, recorded=recorded_runs
+    )
 
 
 def power_of_tables(
@@ -94,17 +119,76 @@ def power_of_tables(
     *,
     source: str = "baseline",
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
+    recorded: Mapping[str, Sequence[RolloutTable]] = MappingProxyType({}),
 ) -> Iterator[Power]:
-    """Plan one benchmark from rollouts of each agent, and a second run where tasks have one."""
+    """Plan one benchmark from rollouts of each agent, and a second run where tasks have one.
+
+    Of a baseline of several runs, `tables` has the rollouts of all, and `recorded` those
+    of each: the next run has as many as the newest.
+    """
     plan = plan_of(benchmark)
     for agent, table in tables.items():
-        n, k = len(table.tasks), int(np.median(table.counts)) if len(table) else 0
+        of_runs = recorded.get(agent, (table,))
+        n, k = len(table.tasks), _rollouts_of_next(of_runs[-1])
         for name in benchmark.spec.gated:
             power = Power(agent, name, n, k, math.nan, 0.0, None, source)
             try:
-                yield _metric_power(benchmark, plan, power, table, runs.get(agent))
+                given = _Recorded(table=table, runs=of_runs, second=runs.get(agent))
+                yield _metric_power(benchmark, plan, power, given)
             except EvalMetricsError as error:
                 yield structs.replace(power, reason=error.message)
+
+
+def _rollouts_of_next(newest: RolloutTable) -> int:
+    """Return how many rollouts of each task the next run is expected to have."""
+    return int(np.median(newest.counts)) if len(newest) else 0
+
+
+def _level(benchmark: Benchmark, alpha: float, tasks: int, *, k: int) -> float:
+    """Return the level that the gates of single tasks and slices leave to the mean."""
+    share = 1.0
+    single = settings_of(benchmark).single_tasks
+    if single and tasks and log_least_p(k, k) < math.log(gates.SHARE * alpha):
+        share -= gates.SHARE
+    if benchmark.spec.breakdown:
+        share -= gates.SLICES_SHARE
+    return alpha * share
+
+
+def _noise_of_runs(
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    text: str,
+    runs: Sequence[RolloutTable],
+    *,
+    alpha: float,
+    se: float,
+) -> RunNoise | None:
+    """Return the noise between the baseline's runs, or the stated one; None if unknown."""
+    newest = runs[-1]
+    pairings = [
+        metrics.Pairing(plan, newest, metrics.align(newest, run)[0], newest.counts)
+        for run in runs
+    ]
+    given = comparison_input(benchmark, text, pairings[-1], pairings)
+    # no drop: its p is not asked for
+    unchanged = math.log(0.5)
+    if given.run_noise is not None:
+        unit = 1.0 if given.is_rate else abs(given.pair.value_baseline)
+        return with_stated_noise(
+            given.run_noise * unit,
+            given.runs,
+            drop=0.0,
+            log_p=unchanged,
+            se=se,
+            alpha=alpha,
+            level=LEVEL,
+        )
+    if given.runs is None:
+        return None
+    return with_run_noise(
+        given.runs, drop=0.0, log_p=unchanged, se=se, alpha=alpha, level=LEVEL
+    )
 
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
@@ -117,7 +201,7 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     too_few = _too_few(tasks, rule.alpha)
     if too_few:
         return structs.replace(unknown, reason=too_few if tasks else error.message)
-    unit = stats.mde_factor(tasks - 1, rule.alpha)
+    unit = stats.mde_factor(tasks - 1, _level(benchmark, rule.alpha, tasks, k=k))
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
     return structs.replace(
@@ -135,9 +219,9 @@ def _metric_power(
     benchmark: Benchmark,
     plan: metrics.Plan,
     power: Power,
-    table: RolloutTable,
-    run: RolloutTable | None,
+    recorded: _Recorded,
 ) -> Power:
+    table = recorded.table
     metric, k = plan.names.bind(power.metric), power.rollouts
     rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
     values, n = rewards.numbers, len(rewards)
@@ -159,24 +243,43 @@ def _metric_power(
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return structs.replace(power, reason=reason)
     if int(rewards.counts.max()) == 1:
-        if run is not None:  # the smallest drop that a comparison of both detects
-            pairing = metrics.Pairing(plan, run, table, run.counts)
-            compared = compare(comparison_input(benchmark, power.metric, pairing))
-            if math.isfinite(compared.detectable):
-                return structs.replace(
-                    power, mde=compared.detectable, source="baseline and rollouts"
-                )
-        reason = "one rollout of each task doesn't show how much a task varies from run to run: "
-        return structs.replace(
-            power, reason=f"{reason}record several, or compare a second run"
-        )
-    factor = stats.mde_factor(n - 1, rule.alpha)
-    if parts is not None:
-        mde, needed = _visible(metric, rewards, k, factor, rule)
-    else:
-        mde = factor * (_redrawn(metric, rewards, k) or math.nan)
+        return _by_second_run(benchmark, plan, power, recorded)
+    # rollouts of the baseline for each of the next run
+    more = max(float(np.median(rewards.counts)) / max(k, 1), 1e-9)
+    alpha = _level(benchmark, rule.alpha, n, k=k)
+    if parts is None:
+        mde = needed_drop(n - 1, alpha).drop(_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
+        return structs.replace(power, mde=mde, needed=needed)
+
+    def needed_at(se: float) -> Needed:
+        noise = _noise_of_runs(
+            benchmark, plan, power.metric, recorded.runs, alpha=alpha, se=se
+        )
+        least = rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0
+        return needed_drop(n - 1, alpha, least=least, noise=noise)
+
+    mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
     return structs.replace(power, mde=mde, needed=needed)
+
+
+def _by_second_run(
+    benchmark: Benchmark, plan: metrics.Plan, power: Power, recorded: _Recorded
+) -> Power:
+    """Plan by two runs of one rollout each: their comparison states the drop."""
+    run = recorded.second
+    if run is not None:
+        pairing = metrics.Pairing(plan, run, recorded.table, run.counts)
+        compared = compare(comparison_input(benchmark, power.metric, pairing))
+        if math.isfinite(compared.detectable):
+            return structs.replace(
+                power, mde=compared.detectable, source="baseline and rollouts"
+            )
+    reason = (
+        "one rollout of each task doesn't show how much a task varies from run to run: "
+        "record several, or compare a second run"
+    )
+    return structs.replace(power, reason=reason)
 
 
 def _mean_over_tasks(parts: TaskParts | None) -> float | None:
@@ -191,29 +294,39 @@ def _visible(
     metric: metrics.BoundMetric,
     rewards: TaskRewards,
     k: int,
-    factor: float,
+    needed_at: Callable[[float], Needed],
     rule: RuleSettings,
+    *,
+    more: float,
 ) -> tuple[float, int | None]:
-    """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
-    n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
-    wanted = rule.max_drop / factor
+    """Return the drop that k rollouts of each task see, and how many see `max_drop`.
+
+    The baseline has `more` times as many rollouts of each task.
+    """
+    n = len(rewards)
+    ends = (float(rewards.values.min()), float(rewards.values.max()))
     two_valued = not metric.reads_rows and (
         ends[0] < ends[1]
         and ((rewards.values == ends[0]) | (rewards.values == ends[1])).all()
     )
     if not two_valued:
-        variance = 2 * (_sampling_variance(metric, rewards, k) or math.nan)
-        return factor * math.sqrt(variance / n), rollouts_for(
-            variance * k, n * wanted**2
-        )
+        variance = _sampling_variance(metric, rewards, k) or math.nan
+        se = math.sqrt(variance * (1 + 1 / more) / n)
+        wanted = rule.max_drop / needed_at(se).factor
+        return needed_at(se).drop(se), rollouts_for(2 * variance * k, n * wanted**2)
     good = ends if rule.direction == "higher" else ends[::-1]
-    thinned = _Thinned(metric, rewards, k, good)
-    gain, goal = lambda share: -thinned.lost(share)[0], -rule.max_drop
-    within, between = thinned.variances(
-        stats.bisected(gain, goal, 0.0, 1.0, halvings=20)
-    )
-    needed = rollouts_for(within * k, n * wanted**2 - between)
-    return thinned_drop(thinned.lost, factor), needed
+    thinned = _Thinned(metric, rewards, k, good, more=more)
+    _, se = thinned.lost(0.0)
+    needed = needed_at(se)
+
+    def gain(share: float) -> float:
+        return -thinned.lost(share)[0]
+
+    share = stats.bisected(gain, -rule.max_drop, 0.0, 1.0, halvings=20)
+    within, between = thinned.variances(share)
+    wanted = rule.max_drop / needed.factor
+    rollouts = rollouts_for(within * k, n * wanted**2 - between)
+    return thinned_drop(thinned.lost, needed), rollouts
 
 
 def rollouts_for(per_rollout: float, allowed: float) -> int | None:
@@ -233,7 +346,10 @@ class _Thinned:
         rewards: TaskRewards,
         k: int,
         ends: tuple[float, float],
+        *,
+        more: float = 1.0,
     ) -> None:
+        self.more = more
         passed = np.add.reduceat(
             rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64
         )
@@ -282,7 +398,8 @@ class _Thinned:
         """Return the variance of a difference within tasks, and between them."""
         after = self._moments(share)
         gap = self.full[0] - after[0]
-        within = self.weight @ (self.full[1] + after[1]).sum(axis=1)
+        both = self.full[1] / self.more + after[1]
+        within = self.weight @ both.sum(axis=1)
         between = (
             self.weight @ (gap**2).sum(axis=1) - (self.weight @ gap.sum(axis=1)) ** 2
         )

@@ -117,8 +117,12 @@ class Scoring:
         label: str,
         engine: Engine | None = None,
         budget: Budget | None = None,
+        *,
+        only_tasks: frozenset[str] | None = None,
     ) -> None:
         spec = benchmark.spec
+        # of which rollouts are drawn; None for all
+        self._only_tasks = only_tasks
         self._runtime = runtime
         self._engine = engine
         # under which its calls are counted
@@ -175,7 +179,13 @@ class Scoring:
     def choose(self, plan: Plan) -> None:
         """Read the labels, and the numbers of the rows; choose which are scored."""
         self._judges.read_labels()
-        chosen = benchmark_rows.choose(self.benchmark, plan, self._names, self._engine)
+        chosen = benchmark_rows.choose(
+            self.benchmark,
+            plan,
+            self._names,
+            self._engine,
+            only_tasks=self._only_tasks,
+        )
         chosen = benchmark_rows.with_hidden_ids(chosen, self.hide)
         table = structs.replace(
             chosen.table, directions=self._directions(chosen.table.directions)

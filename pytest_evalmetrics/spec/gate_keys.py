@@ -358,6 +358,13 @@ class BaselineSpec(GateSpec):
             "whether a task fails the benchmark that got worse beyond what its own rollouts explain"
         ),
     ] = True
+    confirm: Annotated[
+        bool,
+        doc(
+            "whether a failure that may be by chance draws one more round of rollouts, and "
+            "stands only if both rounds together fail; for benchmarks with a model or target"
+        ),
+    ] = False
     drift: Annotated[
         Literal["warn", "fail"], doc("whether a drift over the history warns or fails")
     ] = "warn"

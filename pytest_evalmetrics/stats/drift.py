@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _FEWEST, _LEAST = 8, 3  # runs, and those on each side of a shift
 _UNSURE = 6.0  # twice the log likelihood that a split may lack to be one where the shift began
-_UPPER = 1.28  # standard errors of the autocorrelation
+_UPPER = 1.28  # standard errors of the autocorrelation, for a shift to be seen
+_SURE = 3.0  # the same, for one that runs that resemble each other can't make
 _MOST_ALIKE = 0.95
 _EQUAL = 1e-12  # relative: equal but for rounding
 
@@ -37,6 +38,8 @@ class Shift(msgspec.Struct, frozen=True):
     first: int  # the earliest run that may have been the first of the new level
     at: int  # the likeliest
     last: int  # the latest
+    # whether even runs that resemble each other as much as these may can't make it
+    is_sure: bool = True
 
 
 def limit(runs: int, metrics: int = 1) -> float:
@@ -60,13 +63,21 @@ def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
         if len(part) < _FEWEST or np.ptp(part) <= _EQUAL * np.abs(part).max():
             continue
         rest = _rest(part)
-        whole = float(((part - part.mean()) ** 2).sum())
         cut = _LEAST + int(rest.argmin())
-        square = (whole / float(rest.min()) - 1) * (len(part) - 2)
-        most = limit(len(part), metrics) ** 2
-        if square > most and square > most * _inflation(part, cut):
+        if _exceeds_limit(part, cut, metrics, upper=_UPPER):
             starts.append(starts[-1] + cut)
     return starts
+
+
+def _exceeds_limit(
+    part: NDArray[np.float64], cut: int, metrics: int, *, upper: float
+) -> bool:
+    """Check whether a split is more than chance, with autocorrelation at such a limit."""
+    rest = float(_rest(part)[cut - _LEAST])
+    whole = float(((part - part.mean()) ** 2).sum())
+    square = (whole / rest - 1) * (len(part) - 2)
+    most = limit(len(part), metrics) ** 2
+    return square > most and square > most * _inflation(part, cut, upper)
 
 
 def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
@@ -82,15 +93,16 @@ def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
     first, at, last = (
         before + _LEAST + int(place) for place in (near[0], rest.argmin(), near[-1])
     )
-    return Shift(before, first, at, last)
+    is_sure = _exceeds_limit(numbers[before:], at - before, metrics, upper=_SURE)
+    return Shift(before, first, at, last, is_sure)
 
 
-def _inflation(part: NDArray[np.float64], cut: int) -> float:
+def _inflation(part: NDArray[np.float64], cut: int, upper: float) -> float:
     """Return how much autocorrelation inflates the squared t of a split into two levels.
 
     (1 + r) / (1 - r) of a first-order autoregression. r is that of what the two levels
-    leave, less its bias in short series (Kendall 1954), at its upper 90 % limit: a shift
-    has to be more than runs that resemble each other can make.
+    leave, less its bias in short series (Kendall 1954), at an upper limit of so many
+    standard errors: a shift has to be more than runs that resemble each other can make.
     """
     n = len(part)
     first = part[:cut] - part[:cut].mean()
@@ -98,7 +110,7 @@ def _inflation(part: NDArray[np.float64], cut: int) -> float:
     rest = np.concatenate((first, second))
     r = float(rest[1:] @ rest[:-1]) / float(rest @ rest) if rest.any() else 0.0
     r += 2 * (1 + 3 * r) / n
-    r += _UPPER * math.sqrt(max(1 - r * r, 0.0) / n)
+    r += upper * math.sqrt(max(1 - r * r, 0.0) / n)
     r = min(max(r, 0.0), _MOST_ALIKE)
     return (1 + r) / (1 - r)
 

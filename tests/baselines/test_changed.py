@@ -24,14 +24,14 @@ def rows(agents, **scores):
 
 @pytest.fixture
 def recorded(project):
-    project.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
+    project.rows("runs.jsonl", rows({"a": [1.0, 1.0, 1.0]}))
     project.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
     assert project.run(UPDATE).ret == 0
     return project
 
 
 def test_a_metric_that_needs_more_than_was_recorded(recorded):
-    changed = rows({"a": [1.0, 0.0, 1.0, 1.0]}, accuracy=0.5, cost_usd=0.1)
+    changed = rows({"a": [1.0, 1.0, 1.0, 1.0]}, accuracy=0.5, cost_usd=0.1)
     changed[3]["difficulty"] = "brutal"
     recorded.rows("runs.jsonl", changed)
     recorded.bench(
@@ -53,14 +53,17 @@ def test_a_metric_that_needs_more_than_was_recorded(recorded):
 
 
 def test_an_update_shows_the_change_of_an_agent_that_was_renamed(recorded):
-    recorded.rows("runs.jsonl", rows({"b": [1.0, 1.0, 1.0]}))
-    recorded.run(UPDATE).stdout.fnmatch_lines(["*mean_reward 0.6667 -> 1*"])
+    recorded.rows("runs.jsonl", rows({"b": [1.0, 1.0, 0.0]}))
+    recorded.bench(
+        "metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: {rule: exact}"
+    )
+    recorded.run(UPDATE).stdout.fnmatch_lines(["*mean_reward 1 -> 0.6667*"])
 
 
 def test_of_several_agents_none_is_missed_or_mistaken(recorded):
-    recorded.rows("runs.jsonl", rows({"b": [1.0, 0.0, 1.0]}))
+    recorded.rows("runs.jsonl", rows({"b": [1.0, 1.0, 1.0]}))
     assert recorded.run().ret == 0  # the only one may be renamed
-    both = {"a": [1.0, 0.0, 1.0], "b": [1.0, 1.0, 1.0]}
+    both = {"a": [1.0, 1.0, 1.0], "b": [1.0, 1.0, 1.0]}
     recorded.rows("runs.jsonl", rows(both))
     result = recorded.run()
     result.assert_outcomes(failed=1)
@@ -118,7 +121,7 @@ def pytest_evalmetrics_compute_metrics(tasks):
 
 
 def test_false_cancels_a_default_and_skip_and_xfail_work(project):
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     project.write(
         "math.bench.yaml",
         """

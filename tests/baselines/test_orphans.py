@@ -139,7 +139,7 @@ def test_no_baseline_is_searched_for_with_syrupys_option_for_that(same):
 
 
 def test_the_last_baseline_of_a_file_that_keeps_none_any_more_is_unused(project):
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     project.bench("metrics: [pass@1]\nbaseline: true")
     assert project.run(UPDATE).ret == 0
     project.bench("metrics: [pass@1]", "other.bench.yaml")

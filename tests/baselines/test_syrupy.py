@@ -16,7 +16,7 @@ benchmarks:
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_without_syrupy_a_committed_baseline_is_compared_with(project, workers):
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     project.write("math.bench.yaml", TWO)
     assert project.run(UPDATE).ret == 0
     before = project.baseline("math.bench/kept.json").read_bytes()
@@ -27,7 +27,7 @@ def test_without_syrupy_a_committed_baseline_is_compared_with(project, workers):
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_without_syrupy_a_missing_baseline_says_what_would_record_it(project, workers):
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     project.write("math.bench.yaml", TWO)
     result = project.run("-p", "no:syrupy", *workers)
     result.assert_outcomes(passed=2, failed=1)
@@ -88,7 +88,7 @@ def test_syrupy_reports_ordinary_snapshots_as_if_there_were_no_benchmarks(
 
     amber.parent.mkdir(exist_ok=True)
     amber.write_bytes(recorded)
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     project.bench("metrics: [pass@1]\nbaseline: true")
     assert project.run(UPDATE, "math.bench.yaml").ret == 0
     beside = project.run(*args)
@@ -99,7 +99,7 @@ def test_syrupy_reports_ordinary_snapshots_as_if_there_were_no_benchmarks(
 
 
 def test_one_update_accepts_benchmarks_and_ordinary_snapshots(project):
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     project.bench("metrics: [pass@1]\nbaseline: true")
     project.write("test_texts.py", SNAPSHOT_TESTS)
     result = project.run(UPDATE)
@@ -141,7 +141,7 @@ def test_two_files_of_one_stem_do_not_share_a_folder(evals):
 
 
 def test_two_names_that_differ_by_case_alone_do_not_share_a_file(project):
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     text = TWO.replace(
         "other, baseline: {rollouts: runs.jsonl}", "KEPT, baseline: true"
     )
@@ -181,7 +181,7 @@ def test_every_name_has_a_file_of_its_own(project):
         "..",
         '*?"<>|\\',
     ]
-    project.rollouts([[1.0], [0.0]])
+    project.rollouts([[1.0], [1.0]])
     keys = {"rollouts": "runs.jsonl", "metrics": ["mean_reward"], "baseline": True}
     whole = {"defaults": keys, "benchmarks": [{"name": name} for name in names]}
     project.write("math.bench.yaml", json.dumps(whole, ensure_ascii=False))

@@ -11,19 +11,19 @@ import pytest
 
 @pytest.mark.parametrize("model", ["a", "large v2"])
 def test_models(evalmetrics, model):
-    evalmetrics.check([1, 0], baseline=True)
+    evalmetrics.check([1, 1], baseline=True)
 
 class TestCode:
     class TestHard:
         def test_sums(self, evalmetrics):
-            evalmetrics.check([1, 0], name="easy", baseline=True)
+            evalmetrics.check([1, 1], name="easy", baseline=True)
 
 def test_named(evalmetrics):
-    evalmetrics.check([1, 0], name="kept", baseline=True)
-    evalmetrics.check([1, 0], name="other", baseline=True)
+    evalmetrics.check([1, 1], name="kept", baseline=True)
+    evalmetrics.check([1, 1], name="other", baseline=True)
 
 def test_last(evalmetrics):
-    evalmetrics.check([1, 0], baseline=True)
+    evalmetrics.check([1, 1], baseline=True)
 """
 ALL = {
     "TestCode.TestHard.test_sums-easy.json",
@@ -96,12 +96,12 @@ def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
     project.write(
         "base.py",
         "class Base:\n"
-        "    def test_inherited(self, evalmetrics): evalmetrics.check([1, 0], baseline=True)\n",
+        "    def test_inherited(self, evalmetrics): evalmetrics.check([1, 1], baseline=True)\n",
     )
     project.write(
         "test_x.py",
         "from base import Base\nclass TestX(Base): pass\n"
-        "def one(evalmetrics): evalmetrics.check([1, 0], baseline=True)\n"
+        "def one(evalmetrics): evalmetrics.check([1, 1], baseline=True)\n"
         "globals()['test_made'] = one\ndef test_plain(): pass\n",
     )
     project.write("pytest.ini", "[pytest]\npythonpath = .\n")

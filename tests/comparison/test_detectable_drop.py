@@ -17,7 +17,7 @@ from scipy import stats as oracle
 
 
 def test_that_of_continuous_rewards_is_that_of_a_t_test():
-    before, after = np.random.default_rng(1).normal(3, 1, (2, 30, 1))
+    before, after = np.random.default_rng(1).normal(0, 1, (2, 30, 1))
     pair = make_pair(before.tolist(), after.tolist(), bounded=False)
     se = np.std(pair.baseline - pair.current, ddof=1) / np.sqrt(30)
     factor = oracle.t.ppf(0.99, 29) + oracle.t.ppf(0.8, 29)  # Miller 2024, section 5
@@ -38,6 +38,31 @@ def test_that_of_passes_is_where_a_loss_equals_its_own_error():
     share = optimize.brentq(excess, 0, 1)
     expected = share * np.mean(pair.current)
     assert compared(pair).detectable == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_sum_of_amounts_changes_in_proportion_with_its_error():
+    before, after = np.random.default_rng(1).lognormal(3, 1, (2, 200, 1))
+    pair = make_pair(before.tolist(), after.tolist(), bounded=False)
+    factor = oracle.t.ppf(0.99, 199) + oracle.t.ppf(0.8, 199)
+
+    def excess(share):
+        """The rise by such a share, less its error."""
+        spread = np.std(pair.current * (1 + share) - pair.baseline, ddof=1)
+        return share * np.mean(pair.current) - factor * spread / np.sqrt(200)
+
+    expected = optimize.brentq(excess, 0, 5) * np.mean(pair.current)
+    comparison = compared(pair, direction="lower")
+    assert comparison.detectable == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_drop_has_to_exceed_max_drop_in_four_of_five_runs():
+    pair = run(1, 20_000, 4)
+    one = compared(pair, max_drop=0.0)
+    other = compared(pair, max_drop=0.05)
+    assert one.detectable < 0.01
+    se = one.test.se
+    expected = 0.05 + oracle.norm.ppf(0.8) * se
+    assert other.detectable == pytest.approx(expected, rel=0.01)
 
 
 def test_more_tasks_see_smaller_drops():

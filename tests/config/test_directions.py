@@ -12,7 +12,7 @@ ASKED = "nothing says which way is better for "
 def bench(project, keys):
     rows = [
         {"_ng_task_index": task, "reward": 1, "jailbreak_blocked": 0.9, "cost_usd": 2}
-        for task in range(4)
+        for task in range(8)
     ]
     project.rows("runs.jsonl", rows)
     project.bench(keys)
@@ -112,11 +112,15 @@ SCORED = (
 def test_a_scorer_of_your_own_states_the_directions_of_its_scores(project):
     stated = 'directions = {"words": "lower"}'
     project.write("conftest.py", SCORER.format(stated=stated))
-    rows = [{"_ng_task_index": 0, "reward": 1, "response": "so it is"}]
+    rows = [
+        {"_ng_task_index": task, "reward": 1, "response": "so it is"}
+        for task in range(8)
+    ]
     project.rows("runs.jsonl", rows)
     project.bench(SCORED)
     project.run("--snapshot-update").assert_outcomes(passed=1)
-    project.rows("runs.jsonl", [rows[0] | {"response": "so it is and more"}])
+    longer = [row | {"response": "so it is and more"} for row in rows]
+    project.rows("runs.jsonl", longer)
     project.bench(SCORED.replace("true", "{rule: exact}"))
     project.run().stdout.fnmatch_lines(["*lower is better*"])
 

@@ -19,6 +19,7 @@ class Run:
 
     def __init__(self, folder, mode):
         self.replays, self.budget = mode == "replay", None
+        self.asks_anew = mode in ("off", "refresh")
         self._transport = Transport(Journal(folder / "journal.log", JournalMode(mode)))
 
     def transport(self):

@@ -39,7 +39,7 @@ from pytest_evalmetrics.pipeline.comparing import ComparisonTerms, compare_agent
 from pytest_evalmetrics.pipeline.judging import judge_comparisons
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.reducing import AgentRun
-from pytest_evalmetrics.pipeline.references import Reference
+from pytest_evalmetrics.pipeline.references import Reference, pool
 from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec, ExpectSpec
 from pytest_evalmetrics.spec.sources import RolloutsSpec
@@ -150,12 +150,14 @@ def whole_gate(
     result: Any,
     run: RolloutTable,
     look: Look | None = None,
+    *,
+    benchmarks: int = 1,
 ) -> list[Check]:
     """The same with the checks of single tasks and of slices."""
     reference = Reference(runs={"agent": tuple(before)})
     terms = ComparisonTerms(benchmark=asked, plan=plan(asked.spec), reference=reference)
     agents = compare_agents(terms, [AgentRun(result, run, run.counts)])
-    return judge_comparisons(terms, agents, look=look)
+    return judge_comparisons(terms, agents, benchmarks=benchmarks, look=look)
 
 
 def compared(
@@ -371,6 +373,130 @@ def at_stated_drop(
     return check.verdict is Verdict.FAIL
 
 
+@dataclass(frozen=True)
+class Stated:
+    """A world whose gate states a drop that is then made to happen."""
+
+    sides: Callable[[np.random.Generator], Sides]
+    asked: Benchmark
+    benchmarks: int = 1
+    runs: int = 2_000
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A baseline, an unchanged run, and how a run is drawn that lost so much."""
+
+    before: tuple[RolloutTable, ...]
+    unchanged: RolloutTable
+    dropped: Callable[[float], RolloutTable]
+
+
+def rates(
+    rng: np.random.Generator, *, n: int, k: int, m: int = 1, sd: float = 0.0
+) -> Sides:
+    """Passes of steady tasks; each of m runs shifts as a whole."""
+    skill = rng.beta(0.4, 0.4, n)
+    skill = 0.1 + 0.8 * skill if sd else skill
+
+    def drawn(share: float = 0.0) -> RolloutTable:
+        chance = np.clip(skill * (1 - share) + rng.normal(0, sd), 0, 1)
+        return table(passes(rng, chance, k))
+
+    return Sides(
+        before=tuple(drawn() for _ in range(m)),
+        unchanged=drawn(),
+        dropped=lambda drop: drawn(min(drop / float(skill.mean()), 1.0)),
+    )
+
+
+def scores(rng: np.random.Generator, *, count: int) -> Sides:
+    """Several scores of 200 tasks x 4, of which the first alone drops."""
+    skills = [rng.beta(0.4, 0.4, 200) for _ in range(count)]
+
+    def drawn(share: float = 0.0) -> RolloutTable:
+        columns = {}
+        for place, skill in enumerate(skills):
+            chance = skill * (1 - share) if place == 0 else skill
+            columns[f"s{place}"] = passes(rng, chance, 4).ravel()
+        return table_of(columns, 4)
+
+    mean = float(skills[0].mean())
+    return Sides(
+        before=(drawn(),),
+        unchanged=drawn(),
+        dropped=lambda drop: drawn(min(drop / mean, 1.0)),
+    )
+
+
+def latencies(rng: np.random.Generator, *, n: int, within: float) -> Sides:
+    """Latencies of one rollout a task, which grow in proportion."""
+    size = rng.lognormal(0, 0.7, n)
+
+    def drawn(share: float = 0.0) -> RolloutTable:
+        spread = rng.lognormal(-(within**2) / 2, within, n)
+        return table((size * (1 + share) * spread)[:, None])
+
+    mean = float(size.mean())
+    return Sides(
+        before=(drawn(),), unchanged=drawn(), dropped=lambda drop: drawn(drop / mean)
+    )
+
+
+def stated_worlds() -> dict[str, Stated]:
+    """The worlds beyond those of one small benchmark by itself."""
+    one = benchmark()
+    lower = benchmark(baseline=BaselineSpec(direction="lower"))
+    many = partial(rates, n=200, k=4)
+    worlds = {
+        "1 of 20 benchmarks, 200 x 4": Stated(many, one, benchmarks=20),
+        "1 of 100 benchmarks, 200 x 4": Stated(many, one, benchmarks=100),
+        "below max_drop, 10,000 x 4": Stated(partial(rates, n=10_000, k=4), one),
+        "below max_drop, 14,000 x 1": Stated(partial(rates, n=14_000, k=1), one),
+        "latency, 200 x 1": Stated(partial(latencies, n=200, within=0.3), lower),
+        "latency, 50 x 1": Stated(partial(latencies, n=50, within=0.3), lower),
+        "latency, lognormal 1, 200 x 1": Stated(
+            partial(latencies, n=200, within=1.0), lower
+        ),
+    }
+    for count in (3, 10):
+        names = tuple(f"mean/s{place}" for place in range(count))
+        sides = partial(scores, count=count)
+        worlds[f"1 of {count} metrics, 200 x 4"] = Stated(
+            sides, benchmark(*names, reward="s0")
+        )
+    for m in (2, 5, 10):
+        sides = partial(rates, n=200, k=4, m=m, sd=0.02)
+        worlds[f"{m} runs, sd 2 points, 200 x 4"] = Stated(sides, one)
+    return worlds
+
+
+def finds_stated(rng: np.random.Generator, *, world: str, planned: bool) -> float:
+    """Whether a drop of the size that was stated before is found; NaN where none was."""
+    given = stated_worlds()[world]
+    sides = given.sides(rng)
+
+    def first_check(run: RolloutTable) -> Check:
+        result = reduce_agent(plan(given.asked.spec), "agent", run)
+        checks = whole_gate(
+            given.asked, sides.before, result, run, benchmarks=given.benchmarks
+        )
+        return next(check for check in checks if check.name not in GUARDS)
+
+    if planned:
+        powers = power_of_tables(
+            given.asked,
+            {"agent": pool(sides.before)},
+            recorded={"agent": sides.before},
+        )
+        stated = next(iter(powers)).mde
+    else:
+        stated = first_check(sides.unchanged).comparison.detectable_drop
+    if stated is None or math.isnan(stated):
+        return math.nan
+    return first_check(sides.dropped(float(stated))).verdict is Verdict.FAIL
+
+
 def bisected(too_low: Callable[[float], bool], high: float, steps: int) -> float:
     """Find where something is no longer too low."""
     low = 0.0
@@ -397,6 +523,14 @@ def power() -> Iterator[Cell]:
         run = partial(at_stated_drop, world=world, planned=planned, memory=memory)
         limits = POWER[0] - POWER[1], POWER[0] + POWER[1]
         yield Cell("power", world, "plan" if planned else "gate", run, 2_000, limits)
+    for world, given in stated_worlds().items():
+        for planned in (False, True):
+            # a plan knows of no other benchmarks, and of one run's latencies nothing
+            if planned and (given.benchmarks > 1 or "1 of" in world):
+                continue
+            run = partial(finds_stated, world=world, planned=planned)
+            column = "plan" if planned else "gate"
+            yield Cell("power", world, column, run, given.runs, limits)
 
 
 def named(rng: np.random.Generator, *, names: tuple[str, ...], drop: float) -> bool:
@@ -821,6 +955,126 @@ def guards() -> Iterator[Cell]:
         yield Cell("guards", row, column, run, 600, limits)
 
 
+class RandomWorld:
+    """An unchanged benchmark of a random kind: what is drawn once, and its runs."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.kind = str(rng.choice(KINDS))
+        self.tasks = int(np.exp(rng.uniform(np.log(2), np.log(800))))
+        self.rollouts = (int(rng.choice(COUNTS)), int(rng.choice(COUNTS)))
+        if rng.random() < 0.5:
+            self.rollouts = (self.rollouts[0], self.rollouts[0])
+        self.groups = int(rng.choice([0, 0, 3, 12]))
+        self.clustered = bool(rng.random() < 0.25 and self.tasks >= 20)
+        self.runs = int(rng.choice([1, 1, 1, 2, 5]))
+        # noise between runs is in no test of one run
+        self.sd = float(rng.choice([0.0, 0.3])) if self.runs > 1 else 0.0
+        self.scores = int(rng.choice([1, 1, 3, 8]))
+        self.shape = float(rng.choice([0.3, 1.0, 5.0]))
+
+    @property
+    def name(self) -> str:
+        """The world in words."""
+        parts = [self.kind, f"{self.tasks} tasks"]
+        parts.append(f"{self.rollouts[0]} -> {self.rollouts[1]}")
+        parts.append(f"shape {self.shape:g}")
+        for count, what in (
+            (self.groups, "slices"),
+            (self.scores if self.scores > 1 else 0, "metrics"),
+            (self.runs if self.runs > 1 else 0, "runs"),
+        ):
+            if count:
+                parts.append(f"{count} {what}")
+        if self.sd:
+            parts.append(f"run sd {self.sd:g} logit")
+        if self.clustered:
+            parts.append("clusters")
+        return ", ".join(parts)
+
+    def _benchmark(self) -> Benchmark:
+        names = tuple(f"mean/s{place}" for place in range(self.scores))
+        keys: dict[str, Any] = {"reward": "s0"}
+        if self.groups:
+            keys["breakdown"] = ("lang",)
+        if self.clustered:
+            keys["cluster"] = "repo"
+        direction = "lower" if self.kind in ("latency", "pareto") else "higher"
+        keys["baseline"] = BaselineSpec(direction=direction)
+        return benchmark(*names, **keys)
+
+    def _values(
+        self, rng: np.random.Generator, skill: Floats, shift: Floats, k: int
+    ) -> Floats:
+        logit = np.log(skill / (1 - skill)) + shift
+        chance = (1 / (1 + np.exp(-logit)))[:, None]
+        size = (len(skill), k)
+        if self.kind == "passes":
+            return (rng.random(size) < chance).astype(float)
+        if self.kind == "grades":
+            return rng.binomial(5, np.broadcast_to(chance, size)).astype(float)
+        if self.kind == "shares":
+            return rng.beta(4 * chance, 4 * (1 - chance), size)
+        if self.kind == "normal":
+            return logit[:, None] + rng.normal(0, 1, size)
+        scale = np.exp(logit)[:, None]
+        if self.kind == "latency":
+            return scale * rng.lognormal(0, 0.7, size)
+        return scale * (1 + rng.pareto(1.5, size))
+
+    def is_red(self, rng: np.random.Generator) -> bool:
+        """Whether an unchanged run of other tasks of this kind fails."""
+        places = np.arange(self.tasks)
+        repo = places % max(self.tasks // 8, 2)
+        skills = np.clip(
+            rng.beta(0.4 * self.shape, 0.4 * self.shape, (self.scores, self.tasks)),
+            1e-6,
+            1 - 1e-6,
+        )
+
+        def drawn(k: int) -> RolloutTable:
+            shift = np.full(self.tasks, rng.normal(0, self.sd))
+            if self.clustered:
+                shift = shift + rng.normal(0, 0.5, int(repo.max()) + 1)[repo]
+            columns = {
+                f"s{place}": self._values(rng, skill, shift, k).ravel()
+                for place, skill in enumerate(skills)
+            }
+            codes = np.repeat(places % max(self.groups, 1), k).astype(np.int32)
+            names = tuple(f"g{group}" for group in range(max(self.groups, 1)))
+            repos = np.repeat(repo, k).astype(np.int32)
+            clusters = tuple(f"r{number}" for number in range(int(repo.max()) + 1))
+            categories = {
+                "lang": Category(codes, names),
+                "repo": Category(repos, clusters),
+            }
+            return table_of(columns, k, categories=categories)
+
+        asked = self._benchmark()
+        before = [drawn(self.rollouts[0]) for _ in range(self.runs)]
+        after = drawn(self.rollouts[1])
+        result = reduce_agent(plan(asked.spec), "agent", after)
+        checks = whole_gate(asked, before, result, after)
+        return any(check.verdict is Verdict.FAIL for check in checks)
+
+
+KINDS = ("passes", "passes", "grades", "shares", "normal", "latency", "pareto")
+COUNTS = (1, 2, 3, 4, 8, 16)
+
+
+def random() -> Iterator[Cell]:
+    """No change, 200 benchmarks of random kinds."""
+    for seed in range(200):
+        world = RandomWorld(seed)
+        run = partial(in_random_world, seed=seed)
+        yield Cell("random", world.name, "no change", run, 400, (0.0, MOST_FAILS))
+
+
+def in_random_world(rng: np.random.Generator, *, seed: int) -> bool:
+    """Whether an unchanged run of a random world fails."""
+    return RandomWorld(seed).is_red(rng)
+
+
 TABLES = (
     guards,
     unequal,
@@ -834,6 +1088,7 @@ TABLES = (
     over_rows,
     early,
     drift,
+    random,
 )
 
 
@@ -900,9 +1155,13 @@ def main() -> int:
     parser.add_argument(
         "--only", choices=[t.__name__ for t in TABLES], help="one table"
     )
+    parser.add_argument(
+        "--scale", type=float, help="a multiple of the runs of each cell"
+    )
     asked = parser.parse_args()
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
     step, scale = (6, 0.05) if asked.quick else (1, 1.0)  # each table keeps a cell
+    scale = asked.scale or scale
     cells = [cell for each in tables for cell in list(each())[::step]]
     started = time.perf_counter()
     with ProcessPoolExecutor(asked.jobs) as pool:
@@ -914,6 +1173,8 @@ def main() -> int:
             print("\n".join(written(mine)), end="\n\n")
         counts = Counter(c.runs for c in mine)
         print(f"{len(mine)} cells of {min(counts)} to {max(counts)} runs;", end=" ")
+        worst = max(mine, key=lambda c: c.percent)
+        print(f"the largest: {worst.row}, {worst.column}")
         print(
             f"{min(c.percent for c in mine):.1f} to {max(c.percent for c in mine):.1f} %\n"
         )

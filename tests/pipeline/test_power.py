@@ -65,11 +65,11 @@ def test_without_any_rollouts_the_spread_is_assumed(project):
 
 
 def test_the_committed_baseline_comes_first(project):
-    project.rollouts([[1.0, 0.0]] * 4)
+    project.rollouts([[1.0, 0.0]] * 8)
     project.bench("metrics: [mean_reward]\nbaseline: true")
     assert project.run("--snapshot-update").ret == 0
     (project.path / "runs.jsonl").unlink()
-    plan(project).fnmatch_lines(["*mean_reward *4 *2 * baseline"])
+    plan(project).fnmatch_lines(["*mean_reward *8 *2 * baseline"])
 
 
 def test_the_plan_says_the_max_drop_that_fits_a_small_baseline(project):

@@ -75,7 +75,7 @@ def test_the_option_prints_a_file_that_works(project):
     refused = project.run("--evalmetrics-inspect", "runs.jsonl")
     assert refused.ret == 2
     refused.stderr.fnmatch_lines(["*there is no file 'runs.jsonl'*"])
-    project.rollouts([[1, 0], [1, 1]])
+    project.rollouts([[1, 0], [1, 1]] * 4)
     text = survey(project)
     project.write("math.bench.yaml", text[text.index("# a benchmark file") :])
     assert project.run("--snapshot-update").ret == 0

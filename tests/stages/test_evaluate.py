@@ -172,7 +172,7 @@ def test_an_incomplete_run_leaves_no_baseline(tmp_path):
 
 
 def test_a_baseline_counts_tasks_and_rollouts_and_names_its_files(tmp_path):
-    write_rows(tmp_path, "new.jsonl", [[1, 1], [1, 0]])
+    write_rows(tmp_path, "new.jsonl", [[1, 1], [1, 1]])
     asked = benchmark(tmp_path, "metrics: [mean_reward]\nbaseline: true")
     outcome = evaluated(asked, baseline=Snapshot(), updates=True)
     provenance = outcome.baseline.provenance

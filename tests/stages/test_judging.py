@@ -351,7 +351,7 @@ def test_two_agents_are_not_the_one_before(tmp_path):
 def test_what_another_gate_can_fail_is_no_baseline_that_nothing_can_fail(
     tmp_path, keys
 ):
-    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
     rows, loaded = load(benchmark(tmp_path, keys))
     reduced = reduce_agents(
         loaded, rows, Hooks(), quarantined=frozenset(), names_tasks=False

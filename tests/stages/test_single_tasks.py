@@ -1,9 +1,11 @@
 """Single tasks beside the mean: from rows to verdicts."""
 
+import pytest
 from stages.making import against, benchmark, given, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.bounds import SingleTasksBound
+from pytest_evalmetrics.model.reasons import NothingCanFail
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports import run_wording
 
@@ -114,28 +116,64 @@ def test_where_the_file_says_independent_two_tasks_that_lose_all_fail(tmp_path):
     assert named(failed, "mean_reward").verdict is Verdict.FAIL
 
 
-def recorded(folder, rewards):
+def recorded(folder, rewards, keys="baseline: true"):
     """Record a baseline of these rewards."""
     write_rows(folder, "new.jsonl", rewards)
-    asked = benchmark(folder, "metrics: [mean_reward]\nbaseline: true")
-    return evaluate(given(asked, updates=True)).result
+    asked = benchmark(folder, f"metrics: [mean_reward]\n{keys}")
+    return evaluate(given(asked, updates=True))
 
 
-def notes_of_failing(result):
-    return [note for note in result.notes if "nothing could ever fail" in note]
+def refusals(evaluated):
+    return [
+        reason
+        for check in evaluated.result.checks
+        for reason in check.reasons
+        if isinstance(reason, NothingCanFail)
+    ]
 
 
-def test_recording_says_that_nothing_could_ever_fail(tmp_path):
-    (note,) = notes_of_failing(recorded(tmp_path, [[1], [0], [1]]))
-    assert note.startswith(
-        "no loss of mean_reward could be proven at p < 0.01 from 3 tasks with "
-        "1 rollout of each"
-    )
-    assert "`baseline: {rule: absolute, max_drop: ...}`, `must_pass`" in note
+def test_a_baseline_that_nothing_could_ever_fail_against_is_not_recorded(tmp_path):
+    evaluated = recorded(tmp_path, [[1], [0], [1]])
+    (reason,) = refusals(evaluated)
+    assert (reason.tasks, reason.rollouts) == (3, 1)
+    assert evaluated.result.verdict is Verdict.INCONCLUSIVE
+    assert evaluated.baseline is None
 
 
-def test_recording_says_nothing_where_rollouts_could_prove_a_loss(tmp_path):
-    assert notes_of_failing(recorded(tmp_path, [passes(6), passes(7)])) == []
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "baseline: {rule: absolute, max_drop: 0.1}",
+        "baseline: true\nmust_pass: [t0]",
+        "baseline: true\nthresholds: {mean_reward: '>= 0.1'}",
+    ],
+)
+def test_each_way_out_lets_the_same_rows_be_recorded(tmp_path, keys):
+    evaluated = recorded(tmp_path, [[1], [0], [1]], keys=keys)
+    assert refusals(evaluated) == []
+    assert evaluated.baseline is not None
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        [passes(6), passes(7)],
+        [[1], [1], [1]],
+        [[1], [0]] * 7,
+    ],
+    ids=["rollouts prove a loss", "every task passes", "seven tasks pass"],
+)
+def test_a_baseline_of_which_a_loss_would_show_is_recorded(tmp_path, rewards):
+    evaluated = recorded(tmp_path, rewards)
+    assert refusals(evaluated) == []
+    assert evaluated.baseline is not None
+
+
+def test_a_run_that_is_added_to_a_baseline_may_be_small(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [0], [1]])
+    asked = benchmark(tmp_path, "metrics: [mean_reward]\nbaseline: true")
+    evaluated = evaluate(given(asked, updates=True, gains_runs=True))
+    assert refusals(evaluated) == []
 
 
 def test_the_level_of_a_benchmark_is_that_of_its_mean_and_its_tasks(tmp_path):

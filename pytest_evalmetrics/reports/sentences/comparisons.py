@@ -17,6 +17,7 @@ from pytest_evalmetrics.model.comparison import (
 from pytest_evalmetrics.model.reasons import (
     Attributed,
     BlindGate,
+    Confirmation,
     LostWhereItFails,
     LowCoverage,
     LowPower,
@@ -290,10 +291,30 @@ def nothing_can_fail(reason: NothingCanFail) -> str:
     """Say that the baseline would gate nothing."""
     tasks = many(reason.tasks, "task")
     sizes = f"{tasks} with {many(reason.rollouts, 'rollout')} of each"
-    none = f"no loss of {reason.metric} could be proven at p < {reason.alpha:g}"
-    ways = "add tasks, or record more rollouts of each; or gate it without a test"
-    keys = "`baseline: {rule: absolute, max_drop: ...}`, `must_pass` or `thresholds`"
-    return f"{none} from {sizes}, so nothing could ever fail: {ways}: {keys}"
+    return (
+        f"the baseline is not recorded: from {sizes}, no loss of {reason.metric} could "
+        f"be proven at p < {reason.alpha:g}, not even that of everything, so nothing "
+        "could ever fail"
+    )
+
+
+@sentence.register(Confirmation)
+def confirmation(reason: Confirmation) -> str:
+    """Show both rounds."""
+    tasks = many(reason.tasks, "task")
+    more = many(reason.rollouts, "more rollout")
+    drawn = f"{more} of the {tasks} that got worse and of {reason.controls} others"
+    shown = []
+    if reason.drop_first is not None and reason.drop_second is not None:
+        first = f"{reason.drop_first:.3g} in the first round"
+        shown.append(
+            f"their drop was {first} and {reason.drop_second:.3g} in the second"
+        )
+    if reason.p_first is not None and reason.p_both is not None:
+        both = f"{reason.p_both:.2g} in both rounds together"
+        shown.append(f"p = {reason.p_first:.2g} in the first round and {both}")
+    outcome = "confirmed" if reason.is_confirmed else "not confirmed"
+    return "; ".join([f"{outcome} by {drawn}", *shown])
 
 
 @sentence.register(NotShown)

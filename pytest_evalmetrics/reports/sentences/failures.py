@@ -63,7 +63,10 @@ def level_shift(drift: LevelShift) -> str:
     before = f"{drift.before:.4g} (the mean of {drift.runs_before} runs)"
     after = f"{drift.after:.4g} (of the last {drift.runs_after})"
     began = f"it began between {_mark(drift.first)} and {_mark(drift.last)}"
-    return f"{_metric(drift)} {went} from {before} to {after}: {began}"
+    text = f"{_metric(drift)} {went} from {before} to {after}: {began}"
+    if drift.is_sure:
+        return text
+    return f"{text}; runs that resemble their predecessors could also do that"
 
 
 @drift_sentence.register(Ratchet)

@@ -230,6 +230,15 @@ def _unequal_sums(reason: kinds.UnequalSums, check: Check) -> str:
     return f"gate mean/{reason.score}, or {renewing(check.acceptance)}"
 
 
+@way_out.register(kinds.NothingCanFail)
+def _nothing_can_fail(_reason: kinds.NothingCanFail, _check: Check) -> str:
+    return (
+        "add tasks, or record more rollouts of each (`num_samples`); or gate it without "
+        "a test: `baseline: {rule: absolute, max_drop: ...}`, `must_pass`, or "
+        "`thresholds`"
+    )
+
+
 @way_out.register(kinds.CannotFail)
 def _cannot_fail(reason: kinds.CannotFail, _check: Check) -> str:
     if exceeds_rate(reason):
@@ -271,6 +280,11 @@ def _blind_gate(_reason: kinds.BlindGate, check: Check) -> str:
     surer = "to be sure add tasks, or record more rollouts of each on both sides"
     intended = f"if the change is intended, {accepting(check.acceptance)}"
     return f"look at the tasks; {surer}; {intended}"
+
+
+@way_out.register(kinds.Confirmation)
+def _confirmation(_reason: kinds.Confirmation, check: Check) -> str:
+    return fixing(check)
 
 
 @way_out.register(kinds.UnknownRunNoise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from pytest_evalmetrics.spec.metric_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.pipeline.board import Board
     from pytest_evalmetrics.scoring.door import BoundScorer
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Threshold
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
+    from pytest_evalmetrics.spec.sources import FilesSpec
 
     ScoreRows = Callable[[Sequence[ScorerInput], Sequence[BoundScorer]], Board]
     Labels = dict[
@@ -60,29 +61,33 @@ class LabelledRows(msgspec.Struct, frozen=True):
 
     def check(self, scored: Board) -> JudgeCheck:
         """Compare the judge's scores with the labels."""
-        n, failed = len(self.rows), scored.failed
+        n = len(self.rows)
+        failed = scored.failed
         if failed:
             (first,) = failed[min(failed)].values()
             reason = (
                 f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
+                f"{first.row}: {first.reason}"
             )
-            reason += f"{first.row}: {first.reason}"
             return JudgeCheck(self.score, n, len(failed), None, None, None, reason)
-        scores, labels = scored.columns[self.score], self.labels
+        labels = self.labels
+        scores = scored.columns[self.score]
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
-        kappas = (
-            stats.cohen_kappa(scores, labels),
-            stats.cohen_kappa(scores, labels, "quadratic"),
-        )
-        plain, weighted = (None if math.isnan(kappa) else kappa for kappa in kappas)
-        alike = "all scores and labels are the same" if plain is None else ""
+        plain = stats.cohen_kappa(scores, labels)
+        weighted = stats.cohen_kappa(scores, labels, "quadratic")
         disagreements = tuple(
-            Disagreement(self.rows[i][0].where, float(scores[i]), float(labels[i]))
-            for i in np.flatnonzero(scores != labels)[:_FIRST].tolist()
+            Disagreement(self.rows[at][0].where, float(scores[at]), float(labels[at]))
+            for at in np.flatnonzero(scores != labels)[:_FIRST].tolist()
         )
-        accuracy = float((scores == labels).mean())
         return JudgeCheck(
-            self.score, n, 0, accuracy, plain, weighted, alike, disagreements
+            self.score,
+            n,
+            0,
+            float((scores == labels).mean()),
+            None if math.isnan(plain) else plain,
+            None if math.isnan(weighted) else weighted,
+            "all scores and labels are the same" if math.isnan(plain) else "",
+            disagreements,
         )
 
 
@@ -178,62 +183,92 @@ class Judges:
 
     def check(self, score: ScoreRows) -> JudgeOutcome:
         """Check the judges against people's labels and their thresholds."""
-        checks = tuple(
-            each.check(score(each.rows, [each.scorer])) for each in self.labelled
+        judge_checks = tuple(
+            labelled.check(score(labelled.rows, [labelled.scorer]))
+            for labelled in self.labelled
         )
-        by_score = {check.score: check for check in checks}
-        gated = []
-        for name, threshold in self._gates.items():
-            metric, _, of = name.partition("/")
-            line, check = self._benchmark.line_of("thresholds", name), by_score[of]
-            value = getattr(check, metric.removeprefix("judge_"))
-            interval, reason = None, "none is computed for kappa"
-            if value is None:
-                value, reason = math.nan, check.reason
-            elif metric == "judge_accuracy":
-                bounds = stats.wilson(
-                    round(value * check.rows), check.rows, threshold.level
-                )
-                interval = Interval(*bounds, threshold.level, "wilson")
-                reason = ""
-            estimate = Estimate(name, value, check.rows, check.rows, interval, reason)
-            gated.append(
-                gates.check_threshold(
-                    estimate, threshold, interval, agent="", line=line
-                )
-            )
-        uses = tuple(
-            JudgeUse(
-                scorer.type,
-                scorer.scores,
-                judge.model.name,
-                {
-                    **judge.versions,
-                    **({"prompt": judge.prompt} if judge.prompt else {}),
-                },
-                **judge.model.spending.as_dict(judge.model.price),
-            )
-            for scorer in self._scorers
-            for judge in scorer.judges
+        by_score = {check.score: check for check in judge_checks}
+        gated = tuple(
+            self._gated(name, threshold, by_score[name.partition("/")[2]])
+            for name, threshold in self._gates.items()
         )
-        notes = []
-        for check in checks:
-            words = check.reason
-            if check.accuracy is not None:
-                agreed = f"{round(check.accuracy * check.rows)} of {check.rows} labelled rows"
-                kappa = (
-                    check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
+        return JudgeOutcome(
+            uses=tuple(self._uses()),
+            judge_checks=judge_checks,
+            checks=gated,
+            notes=tuple(map(_note_of, judge_checks)),
+        )
+
+    def _gated(self, name: str, threshold: Threshold, check: JudgeCheck) -> Check:
+        """Hold a judge's agreement with people against its threshold."""
+        metric = name.partition("/")[0]
+        value: float | None = getattr(check, metric.removeprefix("judge_"))
+        interval = None
+        reason = "none is computed for kappa"
+        if value is None:
+            value = math.nan
+            reason = check.reason
+        elif metric == "judge_accuracy":
+            agreed = round(value * check.rows)
+            low, high = stats.wilson(agreed, check.rows, threshold.level)
+            interval = Interval(low, high, threshold.level, "wilson")
+            reason = ""
+        estimate = Estimate(name, value, check.rows, check.rows, interval, reason)
+        line = self._benchmark.line_of("thresholds", name)
+        return gates.check_threshold(estimate, threshold, interval, agent="", line=line)
+
+    def _uses(self) -> Iterator[JudgeUse]:
+        """Yield each judge with its calls."""
+        for scorer in self._scorers:
+            for judge in scorer.judges:
+                versions = dict(judge.versions)
+                if judge.prompt:
+                    versions["prompt"] = judge.prompt
+                yield JudgeUse(
+                    scorer.type,
+                    scorer.scores,
+                    judge.model.name,
+                    versions,
+                    **judge.model.spending.as_dict(judge.model.price),
                 )
-                words = f"{check.score} is what people say in {agreed} ({kappa})"
-            notes.append(f"judge check: {words}")
-        return JudgeOutcome(uses, checks, tuple(gated), tuple(notes))
+
+
+def _note_of(check: JudgeCheck) -> str:
+    """Write how far a judge says what people say."""
+    if check.accuracy is None:
+        return f"judge check: {check.reason}"
+    agreed = round(check.accuracy * check.rows)
+    kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
+    return (
+        f"judge check: {check.score} is what people say in {agreed} of {check.rows} "
+        f"labelled rows ({kappa})"
+    )
+
+
+class LabelKeys(Protocol):
+    """The keys that name labelled rows: of a judge check, and of anchors."""
+
+    @property
+    def rows(self) -> FilesSpec:
+        """The rows."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """The column with a person's score, or a label of the rubric."""
+        ...
+
+    @property
+    def score(self) -> str | None:
+        """Which score it is a label of; None for the scorer's first."""
+        ...
 
 
 def labelled_rows(
     benchmark: Benchmark,
     place: tuple[str | int, ...],
     scorer: BoundScorer,
-    keys: Any,
+    keys: LabelKeys,
 ) -> LabelledRows:
     """Read the rows that the keys at a place of the benchmark file name, with their labels."""
     key = place[-1]
@@ -242,29 +277,45 @@ def labelled_rows(
     if score not in scorer.scores:
         guess = did_you_mean(score, scorer.scores, what="it gives")
         raise DataError(f"{key}: the scorer gives no {score!r}; {guess}", line=line)
-    about = scorer.about.get(score)
-    if about is not None and about.judges:  # the labels are those of each single one
-        about = scorer.about.get(about.judges[0])
-    meaning: Mapping[Any, float] = dict(about.labels) if about is not None else {}
-    expected = f"a number or one of {', '.join(meaning)}" if meaning else "a number"
+    meaning = _meaning_of(scorer, score)
     rows: list[ScorerInput] = []
-    labels = []
-    for at, (where, item) in enumerate(
-        rollouts.records(keys.rows, benchmark.file.parent)
-    ):
+    labels: list[float] = []
+    records = rollouts.records(keys.rows, benchmark.file.parent)
+    for at, (where, item) in enumerate(records):
         label = item.get(keys.label)
         if isinstance(label, str):
             label = meaning.get(label, label)
         if not isinstance(label, bool | int | float) or not math.isfinite(label):
-            is_not = f"is {shown(label)}, expected {expected}"
-            raise DataError(f"{key}: the label {keys.label!r} {is_not}", file=where)
+            expected = "a number"
+            if meaning:
+                expected += f" or one of {', '.join(meaning)}"
+            fault = f"is {shown(label)}, expected {expected}"
+            raise DataError(f"{key}: the label {keys.label!r} {fault}", file=where)
         labels.append(float(label))
         # a judge must not see what people say
-        shown_item = {name: value for name, value in item.items() if name != keys.label}
-        rows.append((Row(at, "", at, 0, shown_item, shown_item, where), None))
+        seen = {name: value for name, value in item.items() if name != keys.label}
+        row = Row(
+            index=at,
+            agent="",
+            task=at,
+            sample=0,
+            item=seen,
+            sample_data=seen,
+            where=where,
+        )
+        rows.append((row, None))
     if not labels:
         raise DataError(f"{key}: there are no labelled rows", line=line)
-    return LabelledRows(scorer, score, rows, np.array(labels))
+    return LabelledRows(scorer=scorer, score=score, rows=rows, labels=np.array(labels))
+
+
+def _meaning_of(scorer: BoundScorer, score: str) -> dict[str, float]:
+    """Return the labels of a score's rubric with their values; empty without a rubric."""
+    about = scorer.about.get(score)
+    if about is not None and about.judges:
+        # the labels are those of each single one
+        about = scorer.about.get(about.judges[0])
+    return {} if about is None else dict(about.labels)
 
 
 # -- labels: the mean of a judge's rewards, corrected by people's labels of some rollouts -----

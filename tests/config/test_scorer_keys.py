@@ -304,3 +304,13 @@ def test_every_name_of_a_builtin_type_means_its_keys(refusals, schema):
     scorers = ", ".join(f"{{type: {name}, other: 1}}" for name in types)
     (lines,) = refusals([f"benchmark: {{name: a, scorers: [{scorers}]}}\n"])
     assert sum("unknown key 'other'" in line for line in lines) == len(types) > 10
+
+
+@pytest.mark.parametrize("key", ["n", "best_of", "num_return_sequences"])
+def test_several_answers_to_one_request_are_refused_with_the_way_out(refusals, key):
+    judge = f"{{url: 'http://a/v1', name: m, inference: {{{key}: 2}}}}"
+    text = f"benchmark: {{name: a, dataset: d, scorers: [{{type: answer_accuracy, judge_model: {judge}}}]}}\n"
+    (lines,) = refusals([text])
+    (line,) = [line for line in lines if "inference" in line]
+    assert f"'{key}' is not an inference parameter: write num_samples" in line
+    assert "judge_repeats of a judge" in line

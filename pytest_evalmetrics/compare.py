@@ -17,6 +17,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
+from pytest_evalmetrics.json_types import object_of
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts
@@ -206,7 +207,7 @@ def _as_named_or_guessed(
         given.guess = guess
         sys.stderr.write(f"evalmetrics {given.command}: {guess}\n")
     keys = proposal.keys
-    keys["fields"] = {**keys.get("fields", {}), **named}
+    keys["fields"] = {**object_of(keys.get("fields")), **named}
     result = read(keys)
     if proposal.undirected is not None and given.direction is None:
         # which way is better of a field that was taken as the reward by its values?

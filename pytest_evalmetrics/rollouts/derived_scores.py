@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,12 +15,13 @@ from pytest_evalmetrics.spec.sources import JointField
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.spec.sources import FieldMap, RolloutsSpec
 
 _SHOWN: Final = 60  # characters of a value in a hint
 
 
-def value_text(value: Any) -> str:
+def value_text(value: JsonValue) -> str:
     """Write a value as a key of ``map:``, such as 1 for 1.0."""
     if isinstance(value, str):
         return value
@@ -38,7 +39,7 @@ class DerivedScore(msgspec.Struct, frozen=True):
     points: Mapping[str, float | None]  # value -> number; empty without ``map:``
     missing: frozenset[str]  # values that mean not judged
 
-    def of(self, row: Mapping[str, Any], at: str) -> Any:
+    def of(self, row: Mapping[str, JsonValue], at: str) -> JsonValue:
         """Make the score of a row; None if it was not judged.
 
         Raises
@@ -51,16 +52,19 @@ class DerivedScore(msgspec.Struct, frozen=True):
             return values[0]
         if any(value is None for value in values):
             return None
+        numbers: list[float] = []
         for path, value in zip(self.paths, values, strict=True):
-            if not isinstance(value, int | float):
+            if isinstance(value, int | float):
+                numbers.append(value)
+            else:
                 message = f"{path!r} is {short(value_text(value))}; expected a number"
                 hint = (
                     f"say what texts are worth: map: {{{self.name}: {{TEXT: NUMBER}}}}"
                 )
                 raise _error(at, ("fields", self.name), message, hint)
-        return min(values) if self.takes_least else max(values)
+        return min(numbers) if self.takes_least else max(numbers)
 
-    def _number(self, value: Any, at: str) -> Any:
+    def _number(self, value: JsonValue, at: str) -> JsonValue:
         if isinstance(value, list) and len(self.paths) == 1:
             return [self._number(verdict, at) for verdict in value]
         text = value_text(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +19,10 @@ from pytest_evalmetrics.rollouts.source import (
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
+
+    from pytest_evalmetrics.errors import DataError
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw] | None)
@@ -31,11 +34,11 @@ class Document:
     def __init__(self, text: bytes, source: Source, what: str) -> None:
         self._source = source
         self._what = what
-        self._parts: dict[str, Any]
+        self._parts: dict[str, JsonValue | msgspec.Raw]
         try:
             self._parts = dict(_parts.decode(text))
         except (msgspec.DecodeError, RecursionError):
-            self._parts = self._parsed(text)
+            self._parts = dict(self._parsed(text))
 
     @classmethod
     def of(cls, source: Source, what: str) -> Document:
@@ -53,45 +56,55 @@ class Document:
         shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
         return cls.of(open_source(RolloutFile(path, shown)), what)
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str) -> JsonValue:
         """Decode the value of a key, or return None."""
         return _decoded(self._parts.get(key))
 
-    def whole(self, keys: Container[str] | None = None) -> dict[str, Any]:
+    def whole(self, keys: Container[str] | None = None) -> JsonObject:
         """Decode the object, or some of its keys."""
         wanted = self._parts if keys is None else keys
         return {
             key: _decoded(value) for key, value in self._parts.items() if key in wanted
         }
 
-    def object(self, key: str) -> dict[str, Any]:
+    def object(self, key: str) -> JsonObject:
         """Decode the object of a key; empty if it is absent."""
         value = self.get(key)
-        return {} if value is None else self._expect(dict, value, repr(key))
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self._unexpected(repr(key), value, "an object")
+        return value
 
-    def items(self, key: str) -> Iterator[dict[str, Any]] | None:
+    def items(self, key: str) -> Iterator[JsonObject] | None:
         """Decode the objects of a list one by one; None without a list."""
         value = self._parts.get(key)
+        items: Sequence[JsonValue | msgspec.Raw] | None = None
         with suppress(msgspec.DecodeError):
-            value = _items.decode(value) if isinstance(value, msgspec.Raw) else value
-        value = _decoded(value)
-        if value is None:
-            return None
-        items = enumerate(self._expect(list, value, repr(key)))
-        return (
-            self._expect(dict, _decoded(each), f"{key}[{at}]") for at, each in items
-        )
+            items = _items.decode(value) if isinstance(value, msgspec.Raw) else None
+        if items is None:
+            whole = _decoded(value)
+            if whole is None:
+                return None
+            if not isinstance(whole, list):
+                raise self._unexpected(repr(key), whole, "a list")
+            items = whole
+        return (self._item(item, f"{key}[{at}]") for at, item in enumerate(items))
 
-    def _expect(self, kind: type, value: Any, name: str) -> Any:
-        if isinstance(value, kind):
-            return value
-        raise self._source.error(
+    def _item(self, item: JsonValue | msgspec.Raw, name: str) -> JsonObject:
+        value = _decoded(item)
+        if not isinstance(value, dict):
+            raise self._unexpected(name, value, "an object")
+        return value
+
+    def _unexpected(self, name: str, value: JsonValue, expected: str) -> DataError:
+        return self._source.error(
             f"this looks like {self._what}, and {name} is {shown_json(value)}; expected "
-            f"{'a list' if kind is list else 'an object'}",
+            f"{expected}",
             hint="was it written by another version of the tool, or changed since?",
         )
 
-    def _parsed(self, text: bytes) -> dict[str, Any]:
+    def _parsed(self, text: bytes) -> JsonObject:
         """Parse what msgspec refuses: an object with NaN, or one that is broken."""
         line, problem = None, "is not a JSON object"
         try:
@@ -112,11 +125,14 @@ class Document:
         raise self._source.error(message, line=line, hint=hint)
 
 
-def _decoded(value: Any) -> Any:
-    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+def _decoded(value: JsonValue | msgspec.Raw) -> JsonValue:
+    if not isinstance(value, msgspec.Raw):
+        return value
+    decoded: JsonValue = msgspec.json.decode(value)
+    return decoded
 
 
-def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def rows_of(source: Source) -> Iterator[tuple[int, JsonObject]]:
     """Yield the rows of JSON Lines or of a JSON array, with their places."""
     is_document = source.is_array or source.is_objects
     loader = (JsonArray if is_document else JsonLines)(Request(FieldMap()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
@@ -22,37 +22,41 @@ from pytest_evalmetrics.spec.sources import FieldMap
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.spec.sources import ShapeSpec
 
 TABLES: Final = ("csv", "parquet", "arrow")
 _PLAIN: Final = Request(FieldMap())
 _is_number = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?").fullmatch
-_CELLS: Final[dict[str, Any]] = {"": None, "true": True, "false": False}
+_CELLS: Final[JsonObject] = {"": None, "true": True, "false": False}
 
 
 class PlacedRow(msgspec.Struct, frozen=True):
     """A row, its place in its file, and the same for messages."""
 
     place: int
-    value: dict[str, Any]
+    value: JsonObject
     at: str
     file: str
 
     @classmethod
-    def of(cls, source: Source, place: int, value: dict[str, Any]) -> PlacedRow:
+    def of(cls, source: Source, place: int, value: JsonObject) -> PlacedRow:
         """Make a row of a file."""
         return cls(place=place, value=value, at=source.at(place), file=source.shown)
 
 
-def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
+def documents(source: Source) -> Iterator[PlacedRow | list[JsonValue]]:
     """Yield the content of a file: rows or lines, or one document that may be a list."""
     kind = recognise(source)
     if kind.name in TABLES:
-        loader = cast("RowLoader", kind.load()(_PLAIN))
+        loader = kind.load()(_PLAIN)
+        if not isinstance(loader, RowLoader):
+            raise TypeError(f"the loader of {kind.name} yields no rows")
         for place, cells in loader.rows(source):
-            is_text = kind.name == "csv"
-            values = {n: _cell(c) for n, c in cells.items()} if is_text else cells
+            values = cells
+            if kind.name == "csv":
+                values = {name: _cell(str(cell)) for name, cell in cells.items()}
             yield PlacedRow.of(source, place, values)
         return
     source.must_be_text()
@@ -79,7 +83,7 @@ def _is_lines(source: Source) -> bool:
         return next(lines, None) is not None
 
 
-def _cell(cell: str) -> Any:
+def _cell(cell: str) -> JsonValue:
     """Parse a cell of CSV; ids such as 007 stay text."""
     text = cell.strip()
     match = _is_number(text)

@@ -8,25 +8,27 @@ from collections import Counter
 from datetime import datetime
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def mapping(value: JsonValue) -> JsonObject:
     """Take a value as an object; anything else as an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def text(value: Any) -> str | None:
+def text(value: JsonValue) -> str | None:
     """Take a value as text that is not empty; anything else as None."""
     return value if isinstance(value, str) and value else None
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: JsonValue) -> list[JsonObject]:
     """Take the objects of a list; anything else has none."""
     return (
         [each for each in value if isinstance(each, dict)]
@@ -35,7 +37,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
     )
 
 
-def number(value: Any) -> float | None:
+def number(value: JsonValue) -> float | None:
     """Take a value as a number; anything else as None. Whole numbers stay whole."""
     if isinstance(value, bool):
         return int(value)
@@ -48,7 +50,7 @@ def number(value: Any) -> float | None:
     return value
 
 
-def total(values: Iterable[Any]) -> float | None:
+def total(values: Iterable[JsonValue]) -> float | None:
     """Add up the numbers among values; None without any."""
     numbers = [amount for value in values if (amount := number(value)) is not None]
     return (
@@ -56,7 +58,7 @@ def total(values: Iterable[Any]) -> float | None:
     )  # sum() rounds otherwise from Python 3.12 on
 
 
-def seconds(time: Any) -> float | None:
+def seconds(time: JsonValue) -> float | None:
     """Parse a number, or a time such as ``2026-08-25T03:42:29.858Z``, to seconds, or None."""
     if not isinstance(time, str):
         return number(time)
@@ -66,7 +68,7 @@ def seconds(time: Any) -> float | None:
         return None
 
 
-def lookup(record: Any, path: str) -> Any:
+def lookup(record: JsonValue | Mapping[str, JsonValue], path: str) -> JsonValue:
     """Follow a dotted path; a key that holds dots comes first. None if it leads nowhere."""
     if isinstance(record, dict):
         if path in record:
@@ -85,19 +87,21 @@ def lookup(record: Any, path: str) -> Any:
     return None
 
 
-def duration(record: Any, start: str, end: str) -> float | None:
+def duration(
+    record: JsonValue | Mapping[str, JsonValue], start: str, end: str
+) -> float | None:
     """Subtract the times at two paths; None if one is unknown."""
     begun, ended = seconds(lookup(record, start)), seconds(lookup(record, end))
     return None if begun is None or ended is None else ended - begun
 
 
-def first(record: Any, *paths: str) -> Any:
+def first(record: JsonValue | Mapping[str, JsonValue], *paths: str) -> JsonValue:
     """Find the first value at any of some paths that is neither null nor empty text."""
     values = (lookup(record, path) for path in paths)
     return next((value for value in values if value is not None and value != ""), None)
 
 
-def brief(content: Any) -> str:
+def brief(content: JsonValue) -> str:
     """Write a task's content on a short line."""
     if isinstance(content, str):
         return shortened(" ".join(content.split()))
@@ -106,7 +110,7 @@ def brief(content: Any) -> str:
     )
 
 
-def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
+def distinct(names: Sequence[str], contents: Sequence[JsonValue]) -> list[str]:
     """Add to the names of tasks what they hold where several have one name."""
     texts = [json.dumps(content, sort_keys=True, default=str) for content in contents]
     counts = Counter(name for name, _ in set(zip(names, texts, strict=True)))

@@ -7,11 +7,9 @@ import pickle
 import subprocess
 import sys
 from contextlib import closing, suppress
-from dataclasses import asdict
 from itertools import cycle, islice, pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
@@ -20,6 +18,7 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.formats import find_loader
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
+from pytest_evalmetrics.rollouts.loader import FieldPaths
 from pytest_evalmetrics.rollouts.source import (
     ENOUGH,
     Source,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory, Request
     from pytest_evalmetrics.rollouts.source import RolloutFile
-    from pytest_evalmetrics.spec import FieldMap
 
 _SHARD_BYTES: Final = (8 << 20, 64 << 20)  # the least and the most of one shard
 _SHARDS_EACH: Final = 12  # per worker, so that all of them end at about the same time
@@ -168,37 +166,51 @@ def read_large(
     return table.build() if all(rows) else None
 
 
+class _Reader(msgspec.Struct, frozen=True):
+    """A process that reads shards, and its pipes."""
+
+    process: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+
+    @classmethod
+    def started(cls) -> _Reader:
+        """Start a process; `OSError` if none can be started."""
+        # nothing multiplies matrices
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        process = subprocess.Popen(  # noqa: S603 - this very Python
+            [sys.executable, "-P", "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        if process.stdin is None or process.stdout is None:
+            raise OSError("a process without pipes")
+        return cls(process=process, stdin=process.stdin, stdout=process.stdout)
+
+
 def _parts(
     request: Request, shards: Sequence[Source], count: int
 ) -> Generator[Part | None]:
     """Yield what was read of each shard, in their order; None if one can't be read."""
     # the class of the fields would import the validation of YAML
-    fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
-    readers: list[subprocess.Popen[bytes]] = []
+    plain = structs.replace(request, fields=FieldPaths.of(request.fields))
+    readers: list[_Reader] = []
     try:
         for number in range(count):
-            reader = subprocess.Popen(  # noqa: S603 - this very Python
-                [sys.executable, "-P", "-c", _CHILD],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={
-                    **os.environ,
-                    "OPENBLAS_NUM_THREADS": "1",
-                },  # nothing multiplies matrices
-            )
+            reader = _Reader.started()
             readers.append(reader)
-            work = structs.replace(request, fields=fields), shards[number::count]
-            stdin = cast("IO[bytes]", reader.stdin)
-            stdin.write(pickle.dumps(sys.path) + pickle.dumps(work))
-            stdin.flush()
+            work = (plain, shards[number::count])
+            reader.stdin.write(pickle.dumps(sys.path) + pickle.dumps(work))
+            reader.stdin.flush()
         for reader in islice(cycle(readers), len(shards)):
-            yield pickle.load(cast("IO[bytes]", reader.stdout))  # noqa: S301 - our own process
+            yield pickle.load(reader.stdout)  # noqa: S301 - our own process
     finally:
         for reader in readers:
-            reader.kill()
+            reader.process.kill()
             with suppress(OSError):  # its unread input
-                reader.communicate()
+                reader.process.communicate()
 
 
 def serve() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -12,16 +12,43 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.source import Source, SourceRow
     from pytest_evalmetrics.spec import FieldMap
+    from pytest_evalmetrics.spec.sources import JointField
+
+
+class FieldPaths(msgspec.Struct, frozen=True):
+    """The paths of a `FieldMap`, for processes that do without the validation of YAML."""
+
+    task: str | tuple[str, ...] | None
+    sample: str | None
+    reward: str | JointField | None
+    agent: str | None
+    content: tuple[str, ...] | None
+    scores: Mapping[str, str | JointField]
+
+    @classmethod
+    def of(cls, fields: FieldMap | FieldPaths) -> FieldPaths:
+        """Copy the paths of a benchmark file's fields."""
+        return cls(
+            task=fields.task,
+            sample=fields.sample,
+            reward=fields.reward,
+            agent=fields.agent,
+            content=fields.content,
+            scores=dict(fields.scores),
+        )
 
 
 class Request(msgspec.Struct, frozen=True):
     """The columns and records that a benchmark reads from its rollouts."""
 
-    fields: FieldMap  #: The paths within a row that the benchmark file gives.
+    fields: (
+        FieldMap | FieldPaths
+    )  #: The paths within a row that the benchmark file gives.
     scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
     categories: tuple[str, ...] = ()  #: The fields that are kept as labels.
     by_position: bool = (
@@ -86,7 +113,7 @@ class Chunk(msgspec.Struct, frozen=True):
     rewards: Sequence[str] | None = None
     #: The whole rows for scoring, if `Request.whole` is set. Failed attempts are marked under
     #: `spec.metric_names.MARK`. Empty if rows of this format can't be scored.
-    records: Sequence[Mapping[str, Any]] = ()
+    records: Sequence[Mapping[str, JsonValue]] = ()
     #: Agent and task id -> the task's `content_hash`, for tasks that were not hashed before.
     content: Mapping[tuple[str | None, TaskId], str] = msgspec.field(
         default_factory=dict
@@ -136,7 +163,7 @@ class TextLoader(Loader, Protocol):
 class RowLoader(Loader, Protocol):
     """The same of a format that is not JSON."""
 
-    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows of one file in the order of `read`: their places, and builtins."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,6 +16,8 @@ from pytest_evalmetrics.rollouts import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 FAILURE_CLASS: Final = "_ng_failure_class"  # of a row in NeMo Gym's file of failures
 _SCORING_FAILED: Final = "scoring_failed"
@@ -54,14 +56,14 @@ class RolloutError(msgspec.Struct, frozen=True):
     voids: bool = False
 
 
-def exception_of(message: Any) -> RolloutError:
+def exception_of(message: JsonValue) -> RolloutError:
     """Take the exception's name from the start of a message, as in ``ValueError: no``."""
     text = str(message)
     match = _exception(text)
     return RolloutError(kind=match[1] if match else "error", message=text)
 
 
-def error_in(values: Mapping[str, Any]) -> RolloutError | None:
+def error_in(values: Mapping[str, JsonValue]) -> RolloutError | None:
     """Find the error that a row states: at each path of `SIGNS` its value, if it has one."""
     failure = values.get(FAILURE_CLASS)
     if failure is not None:
@@ -75,14 +77,14 @@ def error_in(values: Mapping[str, Any]) -> RolloutError | None:
     return error
 
 
-def _crashed(status: Any) -> RolloutError | None:
+def _crashed(status: JsonValue) -> RolloutError | None:
     """Take a status as an error where it says that the run crashed, and is no verdict."""
     if isinstance(status, str) and status.strip().casefold() in _CRASHED:
         return RolloutError(kind=f"status {status.strip()}")
     return None
 
 
-def _stated(value: Any) -> RolloutError | None:
+def _stated(value: JsonValue) -> RolloutError | None:
     """Take a value as an error: text, an object or true; a list holds remarks of a grader."""
     if isinstance(value, dict) and value:
         kind = json_values.first(value, "type", "exception_type", "code", "name")
@@ -93,17 +95,17 @@ def _stated(value: Any) -> RolloutError | None:
     return RolloutError(kind="error") if value is True else None
 
 
-def is_verdict(score: Any) -> bool:
+def is_verdict(score: JsonValue) -> bool:
     """Check that a score is a finite number."""
     amount = json_values.number(score)
     return amount is not None and math.isfinite(amount)
 
 
 def judged(
-    scores: Mapping[str, Any],
+    scores: Mapping[str, JsonValue],
     error: RolloutError | None,
     rewards: Iterable[str] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Void the scores beside an error if none of the rewards is more than a zero.
 
     `rewards` are the scores that show that somebody judged; None for all of them.

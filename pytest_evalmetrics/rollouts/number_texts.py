@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _SPACES: Final = " \u00a0\u2009\u202f"
@@ -119,12 +120,12 @@ class NumberTexts:
 
     def read(
         self,
-        values: Sequence[Any],
+        values: Sequence[JsonValue],
         places: NDArray[Any],
         source: Source,
         *,
         needed: bool,
-    ) -> list[Any]:
+    ) -> list[JsonValue]:
         """Read the texts among values; those that are no numbers stay as they are.
 
         Raises
@@ -150,7 +151,7 @@ class NumberTexts:
             return list(values)
         return [self._number(value) for value in values]
 
-    def _number(self, value: Any) -> Any:
+    def _number(self, value: JsonValue) -> JsonValue:
         if not isinstance(value, str) or not is_number_text(value) or not self._used:
             return value
         number = self._used.read(_without_percent(_bare(value)))
@@ -160,10 +161,14 @@ class NumberTexts:
         return number
 
     def _learn(
-        self, cells: Sequence[_Cell], values: Iterable[Any], source: Source
+        self, cells: Sequence[_Cell], values: Iterable[JsonValue], source: Source
     ) -> None:
         """Find the way of writing that fits all cells, and the plain numbers beside them."""
-        plain = [v for v in values if type(v) in (int, float)]
+        plain = [
+            value
+            for value in values
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
         for cell in cells:
             self._see_percent(cell, source)
             text = _without_percent(_bare(cell.text))

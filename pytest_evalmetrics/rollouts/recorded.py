@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import structs
 
@@ -31,11 +31,13 @@ from pytest_evalmetrics.rollouts.source import (
     open_source,
 )
 from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.spec import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
@@ -83,7 +85,7 @@ def rollout_files(
     return harbor.jobs_as_folders(files)
 
 
-def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, JsonObject]]:
     """Yield ``file:line`` and the row, for all rows, in the order in which `load` reads them."""
     for at, source, row in _whole_rows(spec, base):
         yield at, decode_row(row, source) if isinstance(row, SourceRow) else row
@@ -91,7 +93,7 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
 
 def records_at(
     spec: FilesSpec, base: Path, wanted: Container[int]
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
+) -> Iterator[tuple[int, str, JsonObject]]:
     """Yield the wanted rows of `records`, each with its number; no other row is parsed."""
     for number, (at, source, row) in enumerate(_whole_rows(spec, base)):
         if number in wanted:
@@ -101,12 +103,14 @@ def records_at(
 
 def _whole_rows(
     spec: FilesSpec, base: Path
-) -> Iterator[tuple[str, Source, SourceRow | dict[str, Any]]]:
+) -> Iterator[tuple[str, Source, SourceRow | JsonObject]]:
     """Yield ``file:line``, the file, and the row: its text if it is JSON."""
     # One row is held at a time; of other tools' formats those of a file.
     base = absolute(base)
     request = Request(_fields(spec), whole=True)
-    for source, loader in _opened(spec, base, request, rollout_files(spec, base)):
+    files = rollout_files(spec, base)
+    shape = _shape_of(spec, base, request)
+    for source, loader in _opened(spec, request, files, shape):
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
                 yield source.at(place), source, item
@@ -124,15 +128,29 @@ def _whole_rows(
                     yield name, source, dict(record)
 
 
+def _shaped(spec: FilesSpec) -> RolloutsSpec:
+    """Return files whose rows are shaped as what only `RolloutsSpec` can be."""
+    if not isinstance(spec, sources.RolloutsSpec):
+        raise TypeError(f"{type(spec).__name__} has no shape")
+    return spec
+
+
+def _shape_of(spec: FilesSpec, base: Path, request: Request) -> Shape | None:
+    """Make the loader of shaped files; None if rows are the files' own."""
+    if not spec.shaped:
+        return None
+    from pytest_evalmetrics.rollouts.shape import Shape  # rarely
+
+    return Shape(_shaped(spec), base, request)
+
+
 def _opened(
-    spec: FilesSpec, base: Path, request: Request, files: list[RolloutFile]
+    spec: FilesSpec,
+    request: Request,
+    files: list[RolloutFile],
+    shape: Shape | None,
 ) -> Iterator[tuple[Source, Loader]]:
     """Open files one after the other, each with its loader; it must not change until the next."""
-    shape = None
-    if spec.shaped:
-        from pytest_evalmetrics.rollouts.shape import Shape  # rarely
-
-        shape = Shape(cast("RolloutsSpec", spec), base, request)
     used: dict[LoaderFactory, Loader] = {}
     for file in files:
         source = open_source(file)
@@ -182,14 +200,14 @@ def _with_attempts_shown(
     return structs.replace(table, notes=(*table.notes, *notes))
 
 
-def _written(spec: FilesSpec, base: Path) -> Iterator[bytes | dict[str, Any]]:
+def _written(spec: FilesSpec, base: Path) -> Iterator[bytes | JsonObject]:
     """Yield the rows as `records` does: as their text where the file holds one of each."""
     with suppress(NoRecordsError):
         for _, _, row in _whole_rows(spec, base):
             yield bytes(row.text) if isinstance(row, SourceRow) else row
 
 
-def _records_again(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _records_again(spec: FilesSpec, base: Path) -> Iterator[tuple[str, JsonObject]]:
     """Yield the rows as `records` does; none of a format that has no whole rows."""
     with suppress(NoRecordsError):
         yield from records(spec, base)
@@ -199,7 +217,7 @@ def _is_nested(spec: FilesSpec) -> bool:
     """Check whether rows come out of lists within a file, or are put together of several."""
     if not spec.shaped:
         return False
-    shaped = cast("RolloutsSpec", spec)
+    shaped = _shaped(spec)
     return any((shaped.rows, shaped.keyed, shaped.lists, shaped.pivot))
 
 
@@ -233,7 +251,7 @@ def _fields(spec: FilesSpec) -> FieldMap:
     fields = spec.fields
     if not spec.shaped:
         return fields
-    shaped = cast("RolloutsSpec", spec)
+    shaped = _shaped(spec)
     task = fields.task or shaped.keyed or ("id" if shaped.lists is not None else None)
     if task is None and shaped.pivot is not None:
         by = shaped.pivot.by
@@ -270,7 +288,8 @@ def _read_in_order(
     spec: FilesSpec, base: Path, request: Request, files: list[RolloutFile]
 ) -> RolloutTable:
     table = TableBuilder(request)
-    for source, loader in _opened(spec, base, request, files):
+    shape = _shape_of(spec, base, request)
+    for source, loader in _opened(spec, request, files, shape):
         rows = 0
         try:
             for chunk in loader.read(source):
@@ -283,10 +302,10 @@ def _read_in_order(
                 f"its loader can't read this: {type(error).__name__}: {error}",
                 hint="is it whole, and of the format it is taken for? `format:` forces another",
             ) from error
-        if not rows and not (spec.shaped and cast("Shape", loader).may_be_empty):
+        if not rows and not (shape is not None and shape.may_be_empty):
             raise source.error(
                 "the file holds no row", hint="did the run that writes it fail?"
             )
-    notes = cast("Shape", loader).finish() if spec.shaped else ()
+    notes = () if shape is None else shape.finish()
     built = table.build()
     return structs.replace(built, notes=(*built.notes, *notes))

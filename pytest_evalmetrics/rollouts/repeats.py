@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _FEW: Final = 5  # rows that may be the same by chance, one after the other
@@ -65,13 +66,13 @@ class PlacedRecord(msgspec.Struct, frozen=True):
     at: str
     file: int  # index of its file
     attempt: tuple[int, int]  # the codes of its agent and of its task
-    record: Mapping[str, Any]
+    record: Mapping[str, JsonValue]
 
 
 def attempts_are_shown(
     table: RolloutTable,
-    records: Callable[[], Iterable[tuple[str, Mapping[str, Any]]]],
-    written: Callable[[], Iterable[bytes | Mapping[str, Any]]],
+    records: Callable[[], Iterable[tuple[str, Mapping[str, JsonValue]]]],
+    written: Callable[[], Iterable[bytes | Mapping[str, JsonValue]]],
     *,
     task_key: str,
     nested: bool,
@@ -156,7 +157,9 @@ class _Rows:
         return alike
 
     def same_as_written(
-        self, written: Iterable[bytes | Mapping[str, Any]], mask: NDArray[np.bool_]
+        self,
+        written: Iterable[bytes | Mapping[str, JsonValue]],
+        mask: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
         """Keep the rows of a mask that are the same as another one, as far as a hash tells."""
         rows = {int(self._read_as[row]): int(row) for row in np.flatnonzero(mask)}
@@ -183,7 +186,7 @@ class _Rows:
 
     def read_again(
         self,
-        records: Iterable[tuple[str, Mapping[str, Any]]],
+        records: Iterable[tuple[str, Mapping[str, JsonValue]]],
         mask: NDArray[np.bool_],
     ) -> dict[int, PlacedRecord]:
         """Read the rows of a mask as they are written, by their place in the table."""
@@ -199,7 +202,7 @@ class _Rows:
 
 
 def _names_records(
-    records: Iterable[tuple[str, Mapping[str, Any]]], task_key: str
+    records: Iterable[tuple[str, Mapping[str, JsonValue]]], task_key: str
 ) -> bool:
     """Check whether rows may have an id of their own beside the task's."""
     _, first = next(iter(records), ("", {}))
@@ -266,7 +269,7 @@ def _may_recur(row: PlacedRecord, table: RolloutTable) -> bool:
     return all(_is_short(value) or str(value) in own for value in row.record.values())
 
 
-def _is_short(value: Any) -> bool:
+def _is_short(value: JsonValue) -> bool:
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, str):
@@ -345,7 +348,7 @@ def _agreement(
     return agrees
 
 
-def _content_text(value: Any) -> bytes | None:
+def _content_text(value: JsonValue) -> bytes | None:
     """Write a value that can tell tasks apart: no label, and no number."""
     if isinstance(value, bool | int | float) or value is None or _is_short(value):
         return None
@@ -366,7 +369,7 @@ def _subset_keys(groups: Sequence[Sequence[PlacedRecord]]) -> tuple[str, ...]:
     return ()
 
 
-def _is_label(value: Any) -> bool:
+def _is_label(value: JsonValue) -> bool:
     """Check for a short text, a whole number or null, as the name of a subset is."""
     if isinstance(value, bool | float | dict | list):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.rollouts.derived_scores import value_text
@@ -12,12 +12,13 @@ from pytest_evalmetrics.rollouts.source import short
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.rollouts.file_documents import PlacedRow
 
 LISTED: Final = 8  # values in a message
 
 
-def single_value(row: PlacedRow, path: str, *key: str) -> Any:
+def single_value(row: PlacedRow, path: str, *key: str) -> JsonValue:
     """Read the text or the number at a path."""
     value = lookup(row.value, path)
     if value is None and path in paths_of(row.value):
@@ -49,7 +50,7 @@ def no_path(path: str, rows: Sequence[PlacedRow], at: str, *key: str) -> ShapeEr
 
 
 def paths_of(
-    value: Mapping[str, Any], above: str = "", depth: int = 3
+    value: Mapping[str, JsonValue], above: str = "", depth: int = 3
 ) -> Iterator[str]:
     """List the paths of a row's values."""
     for name, inner in value.items():

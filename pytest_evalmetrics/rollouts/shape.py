@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import structs
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.spec.sources import RolloutsSpec
 
@@ -78,7 +79,7 @@ class Shape:
             yield structs.replace(chunk, notes=tuple(notes), ruler=self._ruler())
             notes.clear()
 
-    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`."""
         return ((row.place, row.value) for row in self._rows(source, []))
 

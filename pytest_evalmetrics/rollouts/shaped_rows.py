@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
+from pytest_evalmetrics.json_types import list_of
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.file_documents import PlacedRow
@@ -20,6 +21,7 @@ from pytest_evalmetrics.rollouts.source import Source, short
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.spec.sources import PivotSpec, ShapeSpec
 
 _PARENT: Final = "_parent"  # the field for the values that enclose a row
@@ -29,7 +31,7 @@ _VERDICT: Final = (bool, int, float, type(None))  # of a list that is a task's a
 
 
 def find_rows(
-    source: Source, spec: ShapeSpec, read: Iterable[PlacedRow | list[Any]]
+    source: Source, spec: ShapeSpec, read: Iterable[PlacedRow | list[JsonValue]]
 ) -> list[PlacedRow]:
     """Find the rows in some documents of a file, see `documents`."""
     return RowFinder(source, spec, row_filters(spec), Pages()).find(read)
@@ -55,7 +57,7 @@ class RowFinder:
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
         return shape_error(self._source.shown, (*self._key, *key), message, hint)
 
-    def find(self, read: Iterable[PlacedRow | list[Any]]) -> list[PlacedRow]:
+    def find(self, read: Iterable[PlacedRow | list[JsonValue]]) -> list[PlacedRow]:
         """Find the rows in the documents of the file."""
         spec = self._spec
         rows: list[PlacedRow] = []
@@ -65,7 +67,9 @@ class RowFinder:
             ):
                 rows.append(document)
                 continue
-            value = document.value if isinstance(document, PlacedRow) else document
+            value: JsonValue = (
+                document.value if isinstance(document, PlacedRow) else document
+            )
             self._pages.add(value, self._source.shown)
             if isinstance(value, dict) and is_otlp(value):
                 value = plain_attributes(value)
@@ -79,8 +83,8 @@ class RowFinder:
         return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)
 
     def _inner(
-        self, value: Any, path: str, parent: dict[str, Any]
-    ) -> Iterator[tuple[Any, dict[str, Any]]]:
+        self, value: JsonValue, path: str, parent: JsonObject
+    ) -> Iterator[tuple[JsonValue, JsonObject]]:
         """Follow the path of `rows`; yield each value with the object that encloses it."""
         if not path:
             yield value, parent
@@ -104,8 +108,8 @@ class RowFinder:
             raise self._error(f"there is no {path!r} in {found}", "rows")
 
     def _values(
-        self, value: dict[str, Any], path: str, parent: dict[str, Any]
-    ) -> Iterator[tuple[Any, dict[str, Any]]]:
+        self, value: JsonObject, path: str, parent: JsonObject
+    ) -> Iterator[tuple[JsonValue, JsonObject]]:
         """Go on in each value of an object, and keep its key."""
         # with keyed: the keys of the last objects are ids, and become a field of their own
         are_ids = path == "*" and self._spec.keyed is not None
@@ -115,7 +119,7 @@ class RowFinder:
             else:
                 yield from self._inner(inner, path[2:], {**parent, _KEY: key})
 
-    def _key_of(self, value: Mapping[str, Any], path: str) -> str:
+    def _key_of(self, value: Mapping[str, JsonValue], path: str) -> str:
         """Find the key that a path starts with: the longest, for keys may hold dots."""
         parts = path.split(".")
         for count in range(len(parts), 0, -1):
@@ -125,27 +129,25 @@ class RowFinder:
         guess = did_you_mean(path, value, what="there is")
         raise self._error(f"there is no {path!r} here; {guess}", "rows")
 
-    def _table(self, rows: Any, columns: Any) -> Any:
+    def _table(self, rows: JsonValue, columns: JsonValue) -> JsonValue:
         """Turn the lists of a table's cells into objects, by the names of its columns."""
-        lists = (
-            isinstance(rows, list)
-            and rows
-            and all(isinstance(row, list) for row in rows)
-        )
-        if not lists or not isinstance(columns, list):
+        if not isinstance(rows, list) or not isinstance(columns, list):
             return rows
-        for number, row in enumerate(rows, 1):
-            if len(row) != len(columns):
-                cells = many(len(row), "cell")
+        lines = [row for row in rows if isinstance(row, list)]
+        if not rows or len(lines) < len(rows):
+            return rows
+        for number, line in enumerate(lines, 1):
+            if len(line) != len(columns):
+                cells = many(len(line), "cell")
                 width = many(len(columns), "column")
                 message = f"row {number} has {cells}, and the table {width}"
                 raise self._error(message, "rows")
         names = list(map(value_text, columns))
         if len(set(names)) < len(names):
             raise self._error("two columns of the table have one name", "rows")
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(names, line, strict=True)) for line in lines]
 
-    def _listed(self, value: Any) -> Iterator[dict[str, Any]]:
+    def _listed(self, value: JsonValue) -> Iterator[JsonObject]:
         """Take the rows out of a list, of an object with ids as keys, or of lists of ids."""
         spec = self._spec
         if spec.lists is not None:
@@ -155,7 +157,7 @@ class RowFinder:
         else:
             yield from self._of_list(value if isinstance(value, list) else [value])
 
-    def _of_list(self, values: list[Any]) -> Iterator[dict[str, Any]]:
+    def _of_list(self, values: list[JsonValue]) -> Iterator[JsonObject]:
         if not values and "*" in (self._spec.rows or ""):
             yield {}  # the enclosing object is a task all the same
         for number, value in enumerate(values, 1):
@@ -169,7 +171,7 @@ class RowFinder:
                 hint = "lists of ids are read by lists:, numbers behind ids by keyed:"
                 raise self._error(message, "rows", hint=hint)
 
-    def _of_keys(self, value: Any, field: str) -> Iterator[dict[str, Any]]:
+    def _of_keys(self, value: JsonValue, field: str) -> Iterator[JsonObject]:
         if not isinstance(value, dict):
             found = "a list" if isinstance(value, list) else short(value_text(value))
             message = f"is for an object with ids as its keys; found {found}"
@@ -179,9 +181,11 @@ class RowFinder:
             for attempt in attempts or [{}]:
                 yield self._with_key(attempt, field, key)
 
-    def _with_key(self, attempt: Any, field: str, key: str) -> dict[str, Any]:
+    def _with_key(self, attempt: JsonValue, field: str, key: str) -> JsonObject:
         """Make a row of what is under a key, with the key as a field."""
-        row = dict(attempt) if isinstance(attempt, dict) else {"value": attempt}
+        row: JsonObject = {"value": attempt}
+        if isinstance(attempt, dict):
+            row = dict(attempt)
         own = row.setdefault(field, key)
         if value_text(own) != key:
             message = (
@@ -193,13 +197,13 @@ class RowFinder:
         return row
 
     def _of_lists(
-        self, value: Any, lists: Mapping[str, float | None]
-    ) -> Iterator[dict[str, Any]]:
+        self, value: JsonValue, lists: Mapping[str, float | None]
+    ) -> Iterator[JsonObject]:
         if not isinstance(value, dict):
             found = short(value_text(value))
             raise self._error(f"is for an object; found {found}", "lists")
-        ids = {name: held for name, held in value.items() if _are_ids(held)}
-        homes: dict[Any, str] = {}
+        ids = {name: list_of(held) for name, held in value.items() if _are_ids(held)}
+        homes: dict[JsonValue, str] = {}
         for name, reward in lists.items():
             if name not in ids:
                 guess = did_you_mean(name, ids, what="there are")
@@ -216,7 +220,7 @@ class RowFinder:
             self._must_be_named(name, tasks, homes)
 
     def _must_be_named(
-        self, name: str, tasks: Sequence[Any], homes: Mapping[Any, str]
+        self, name: str, tasks: Sequence[JsonValue], homes: Mapping[JsonValue, str]
     ) -> None:
         """Refuse a list of tasks of which no list that is named holds all."""
         others = [task for task in tasks if task not in homes]
@@ -260,13 +264,13 @@ class RowFinder:
         return list(groups.values())
 
 
-def _are_ids(value: Any) -> bool:
+def _are_ids(value: JsonValue) -> bool:
     return isinstance(value, list) and all(type(id_) in (int, str) for id_ in value)
 
 
 def _enclosing(
-    value: Mapping[str, Any], key: str, parent: dict[str, Any]
-) -> dict[str, Any]:
+    value: Mapping[str, JsonValue], key: str, parent: JsonObject
+) -> JsonObject:
     """Return what rows under a key see of the object that encloses them."""
     seen = _scalars({name: inner for name, inner in value.items() if name != key})
     if parent:
@@ -274,7 +278,7 @@ def _enclosing(
     return seen
 
 
-def _scalars(value: Mapping[str, Any]) -> dict[str, Any]:
+def _scalars(value: Mapping[str, JsonValue]) -> JsonObject:
     """Copy an object without its lists, at any depth."""
     return {
         name: _scalars(inner) if isinstance(inner, dict) else inner

@@ -23,6 +23,7 @@ from pytest_evalmetrics.layout import shortened
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_evalmetrics.rollouts.loader import FieldPaths
     from pytest_evalmetrics.spec import FieldMap
 
 ENOUGH: Final = 1 << 18  # bytes that suffice to detect a format
@@ -97,14 +98,14 @@ def is_large(files: Sequence[RolloutFile]) -> bool:
 # -- opening -------------------------------------------------------------------------------
 
 
-def task_paths(fields: FieldMap) -> tuple[str, ...]:
+def task_paths(fields: FieldMap | FieldPaths) -> tuple[str, ...]:
     """Get the paths of the parts of the task's id; none by default."""
     if fields.task is None:
         return ()
     return (fields.task,) if isinstance(fields.task, str) else fields.task
 
 
-def score_paths(fields: FieldMap) -> dict[str, str]:
+def score_paths(fields: FieldMap | FieldPaths) -> dict[str, str]:
     """Get the paths of the scores that ``fields:`` maps, each to one field."""
     paths = {
         name: path for name, path in fields.scores.items() if isinstance(path, str)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_evalmetrics.json_types import JsonValue
+
 # the first line of a file of scores of the Berkeley Function-Calling Leaderboard, which lists the
 # failures alone
 _COUNTS: Final = frozenset({"accuracy", "correct_count", "total_count"})
 
 
-def failures_stated(row: Mapping[str, Any]) -> int | None:
+def failures_stated(row: Mapping[str, JsonValue]) -> int | None:
     """Read how many failures a file lists by its own count; None if the row counts nothing."""
     if not row.keys() >= _COUNTS:
         return None

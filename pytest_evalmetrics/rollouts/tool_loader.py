@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -30,10 +31,11 @@ from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.model.metric_facts import DirectionName
 
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they print
@@ -42,12 +44,12 @@ _SHOWN: Final = 160  # characters of an error's message
 
 def aggregate(
     name: str,
-    value: Any,
+    value: JsonValue,
     *,
-    error: Any,
+    error: JsonValue,
     samples: float | None,
     documents: float | None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Name a score that is an aggregate, with its standard error and what it is computed over.
 
     `samples` are the documents that it counts, of the `documents` of the data set.
@@ -60,38 +62,49 @@ def aggregate(
     }
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(
+    name: str, value: JsonValue | Mapping[str, JsonValue]
+) -> Iterator[tuple[str, JsonValue]]:
     """Flatten settings (``provider id`` -> ``m``), without those that are not set."""
     if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
         value = {str(n): each for n, each in enumerate(value)}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name} {key}".strip(), inner)
     elif value is not None and value not in ("", []):
         yield name, value
 
 
+def _wrong_id(
+    what: str, path: str | tuple[str, ...] | None, value: JsonValue, rollout: Rollout
+) -> DataError:
+    key = "" if path is None else f", which {path!r} is to hold,"
+    message = f"the {what}{key} is {shown_json(value, _SHOWN)}"
+    hint = f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`"
+    return DataError(message, file=rollout.name, hint=hint)
+
+
 class Rollout(msgspec.Struct, frozen=True):
     """One attempt as a tool recorded it."""
 
     #: What the tool recorded of it.
-    record: Mapping[str, Any]
+    record: Mapping[str, JsonValue]
     #: Its name in messages.
     name: str
-    task: Any
+    task: JsonValue
     #: The attempt's number from 0; None if attempts are numbered as they come.
-    sample: Any = None
+    sample: JsonValue = None
     #: A value that is not text is ignored.
-    agent: Any = None
+    agent: JsonValue = None
     #: Score -> number, or any value that is none.
-    scores: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    scores: Mapping[str, JsonValue] = msgspec.field(default_factory=dict)
     usage: Mapping[str, float] = msgspec.field(default_factory=dict)
     error: RolloutError | None = None
     #: Seconds.
     started: float | None = None
     #: The scores that may be the reward; None for all.
     rewards: Sequence[str] | None = None
-    content: Any = None
+    content: JsonValue = None
     #: The id that the tool gave to this record alone.
     record_id: str | None = None
 
@@ -126,7 +139,7 @@ class ChunkBuilder:
         self._names: list[str] = []
         self._started: list[float | None] = []
         self._record_ids: list[str | None] = []
-        self._records: list[Mapping[str, Any]] = []
+        self._records: list[Mapping[str, JsonValue]] = []
         self._labels: dict[str, list[str | None]] = {
             name: [] for name in request.categories
         }
@@ -156,10 +169,10 @@ class ChunkBuilder:
         error = rollout.error
         if error is None and not graded:
             error = RolloutError(kind="not scored", of_grader=True)
-        task = self._id(rollout, "task", (int, str))
-        agent = self._id(rollout, "agent", (str, type(None)))
+        task = self._task_of(rollout)
+        agent = self._agent_of(rollout)
         self._tasks.append(task)
-        self._samples.append(self._id(rollout, "sample", (int, type(None))))
+        self._samples.append(self._sample_of(rollout))
         self._agents.append(agent)
         for name, labels in self._labels.items():
             labels.append(self._label(rollout, name))
@@ -172,7 +185,10 @@ class ChunkBuilder:
             failure = self._failure(error, graded=graded)
             self._failures.append(failure)
             if not graded and not error.of_grader:
-                failed = [failure.kind, failure.message or failure.kind]
+                failed: list[JsonValue] = [
+                    failure.kind,
+                    failure.message or failure.kind,
+                ]
                 record = {**record, MARK: {"failed": failed}}
         self.scores.update(dict.fromkeys(scores))
         self._numbers.append(scores)
@@ -201,7 +217,7 @@ class ChunkBuilder:
             name: self._amount(name, value, rollout) for name, value in scores.items()
         }
 
-    def _content_of(self, rollout: Rollout) -> Any:
+    def _content_of(self, rollout: Rollout) -> JsonValue:
         paths = self._request.fields.content
         if paths is None:
             return rollout.content
@@ -220,7 +236,7 @@ class ChunkBuilder:
         self,
         name: str,
         scores: Iterable[str],
-        settings: Mapping[str, Any],
+        settings: Mapping[str, JsonValue],
         own: str = "",
     ) -> None:
         """Add what scored; a value that tasks have of their own counts where most have it."""
@@ -235,7 +251,7 @@ class ChunkBuilder:
         self._ruler.update(entries)
 
     def compare(
-        self, claim: str, stated: Any, *computed: float, where: str = ""
+        self, claim: str, stated: JsonValue, *computed: float, where: str = ""
     ) -> None:
         """Note a number that the tool states, and that the rollouts give in no way of computing."""
         theirs = json_values.number(stated)
@@ -263,7 +279,7 @@ class ChunkBuilder:
                     if path == entry[2] or path not in self.scores:
                         yield entry[0], "scores", name
 
-    def _amount(self, name: str, value: Any, rollout: Rollout) -> float | None:
+    def _amount(self, name: str, value: JsonValue, rollout: Rollout) -> float | None:
         """Take a score as a finite number; note why it is none."""
         amount = json_values.number(value)
         if amount is None and value is not None:
@@ -280,24 +296,37 @@ class ChunkBuilder:
         self._not_finite.append(NotFinite(name, what, len(self._numbers) + 1))
         return None
 
-    def _id(self, rollout: Rollout, what: str, kinds: tuple[type, ...]) -> Any:
-        path = getattr(self._request.fields, what)
-        if path is None:
-            value = getattr(rollout, what)
-        elif isinstance(path, tuple):
-            parts = [json_values.lookup(rollout.record, part) for part in path]
-            value = joint_id(parts)
-        else:
+    def _task_of(self, rollout: Rollout) -> TaskId:
+        path = self._request.fields.task
+        value = rollout.task
+        if isinstance(path, tuple):
+            value = joint_id(
+                [json_values.lookup(rollout.record, part) for part in path]
+            )
+        elif path is not None:
             value = json_values.lookup(rollout.record, path)
-        if path is None and what == "agent" and not isinstance(value, str):
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise _wrong_id("task", path, value, rollout)
+        return value
+
+    def _sample_of(self, rollout: Rollout) -> int | None:
+        path = self._request.fields.sample
+        value = rollout.sample
+        if path is not None:
+            value = json_values.lookup(rollout.record, path)
+        if value is None:
             return None
-        if type(value) not in kinds or (
-            type(value) is int and what == "sample" and value < 0
-        ):
-            key = "" if path is None else f", which {path!r} is to hold,"
-            message = f"the {what}{key} is {shown_json(value, _SHOWN)}"
-            hint = f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`"
-            raise DataError(message, file=rollout.name, hint=hint)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise _wrong_id("sample", path, value, rollout)
+        return value
+
+    def _agent_of(self, rollout: Rollout) -> str | None:
+        path = self._request.fields.agent
+        if path is None:
+            return rollout.agent if isinstance(rollout.agent, str) else None
+        value = json_values.lookup(rollout.record, path)
+        if value is not None and not isinstance(value, str):
+            raise _wrong_id("agent", path, value, rollout)
         return value
 
     def _label(self, rollout: Rollout, name: str) -> str | None:
@@ -394,6 +423,6 @@ class ToolLoader:
         """
         raise NotImplementedError
 
-    def kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def kept(self, record: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """Keep a record for later, or only its keys if nothing reads its values."""
         return record if self.reads_records else dict.fromkeys(record)

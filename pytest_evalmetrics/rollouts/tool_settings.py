@@ -110,9 +110,9 @@ def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, fl
     bounds: dict[str, dict[str, float]] = {}
     for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
         for each in objects(test.get("assert")):
-            if isinstance(each.get("metric"), str) and is_number(each.get("threshold")):
-                bound = bounds.setdefault(
-                    f"mean/{each['metric']}", {"min": each["threshold"]}
-                )
-                bound["min"] = max(each["threshold"], bound["min"])
+            metric = each.get("metric")
+            threshold = each.get("threshold")
+            if isinstance(metric, str) and is_number(threshold):
+                bound = bounds.setdefault(f"mean/{metric}", {"min": threshold})
+                bound["min"] = max(threshold, bound["min"])
     return bounds

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.json_types import JsonValue
 
 _USED: Final = {  # names of a call's usage in other tools
     "prompt_tokens": "input_tokens prompt_tokens n_input_tokens inputTokenCount prompt",
@@ -20,7 +23,7 @@ USAGE: Final = ("latency_s", *_USAGE_KEYS)
 
 
 def usage(
-    *holders: Any, latency_s: Any = None, latency_ms: Any = None
+    *holders: JsonValue, latency_s: JsonValue = None, latency_ms: JsonValue = None
 ) -> dict[str, float]:
     """Add up the usage that the holders state, as the names of `USAGE` without unknown ones."""
     took = json_values.number(latency_ms)

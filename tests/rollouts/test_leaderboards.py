@@ -62,6 +62,36 @@ def test_a_report_whose_lists_broke_off_is_noted(folder):
     assert note == "model.run.json: resolved_instances is 9, and the rollouts give 1"
 
 
+def report_of(resolved, instances="abc"):
+    return {
+        "resolved_ids": list(resolved),
+        "unresolved_ids": [name for name in instances if name not in resolved],
+    }
+
+
+def test_several_reports_of_the_same_instances_are_attempts(folder):
+    folder.json(report_of("a"), "m.run1.json")
+    folder.json(report_of("ab"), "m.run2.json")
+    table = folder.load("m.*.json", scores=["reward"])
+    assert table.scores["reward"].tolist() == [1, 1, 0, 1, 0, 0]
+    (note,) = table.notes
+    assert "m.run2.json has the tasks of m.run1.json" in note
+
+
+def test_reports_of_other_instances_are_no_attempts(folder):
+    folder.json(report_of("a"), "m.run1.json")
+    folder.json(report_of("a", "abd"), "m.run2.json")
+    refused = folder.refused("m.*.json", scores=["reward"])
+    assert "2 tasks are in one of them, such as 'c'" in refused.message
+
+
+def test_reports_of_two_models_are_refused(folder):
+    folder.json(report_of("a"), "m.run1.json")
+    folder.json(report_of("ab"), "other.run1.json")
+    refused = folder.refused("*.json", scores=["reward"])
+    assert "several models by their names: m and other" in refused.message
+
+
 # -- evalplus --------------------------------------------------------------------------------
 
 
@@ -151,3 +181,12 @@ def test_an_instance_of_helm_without_statistics_is_missing(folder):
     table = folder.load(write(folder, "helm"), scores=["exact_match"])
     expected = {"id0": 1, "id1": 0, "id2": np.nan}
     np.testing.assert_equal(rewards(table, "exact_match"), expected)
+
+
+def test_results_of_the_same_problems_are_attempts(folder):
+    for run, status in (("run1", "pass"), ("run2", "fail")):
+        solutions = {"HumanEval/0": evaluated((status, status))}
+        results = {"date": "2026-01-01", "hash": "0", "eval": solutions}
+        folder.json(results, f"{run}_eval_results.json")
+    table = folder.load("*_eval_results.json", scores=["plus"])
+    assert table.scores["plus"].tolist() == [1, 0]

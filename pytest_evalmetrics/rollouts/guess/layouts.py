@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import msgspec
 
@@ -22,6 +23,8 @@ from pytest_evalmetrics.rollouts.guess.verdict_words import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _DEPTH: Final = 4  # of the examined keys
 _LONG: Final = 5  # least entries of an object of single values that is taken for tasks
@@ -81,12 +84,14 @@ class Layout(msgspec.Struct, frozen=True):
         return bool(self.inner_list)
 
 
-def layouts(document: Any, *, is_row: bool) -> Iterator[Layout]:
+def layouts(document: JsonValue, *, is_row: bool) -> Iterator[Layout]:
     """Yield the layouts that a file may have by its first rows, or by its only document."""
     yield Layout(reason="", level=0)
     if isinstance(document, list):
         prefix = "" if is_row else "*."
         yield from _inside(document, prefix, 1, (None, None))
+        return
+    if not isinstance(document, dict):
         return
     if rewards := _rewards_of_lists(document):
         reason = f"lists of ids: {', '.join(rewards)}, by their names"
@@ -94,7 +99,9 @@ def layouts(document: Any, *, is_row: bool) -> Iterator[Layout]:
     yield from _of_object(document, "", 1)
 
 
-def _of_object(value: Mapping[str, Any], path: str, level: int) -> Iterator[Layout]:
+def _of_object(
+    value: Mapping[str, JsonValue], path: str, level: int
+) -> Iterator[Layout]:
     """Find rows below an object that is no row itself."""
     values = list(value.values())
     group = _kind_of_groups(values)
@@ -130,7 +137,7 @@ def _of_object(value: Mapping[str, Any], path: str, level: int) -> Iterator[Layo
 
 
 def _of_value(
-    holder: Mapping[str, Any], key: str, inner: Any, path: str, level: int
+    holder: Mapping[str, JsonValue], key: str, inner: JsonValue, path: str, level: int
 ) -> Iterator[Layout]:
     """Find rows in one value of an object."""
     if _are_objects(inner):
@@ -154,7 +161,7 @@ def _group(
 
 
 def _groups_inside(
-    holders: Mapping[str, Mapping[str, Any]], prefix: str, level: int
+    holders: Mapping[str, Mapping[str, JsonValue]], prefix: str, level: int
 ) -> Iterator[Layout]:
     """Find rows in one field of each of several objects, such as the results of each run."""
     for key in next(iter(holders.values()), {}):
@@ -166,7 +173,7 @@ def _groups_inside(
 
 
 def _inside(
-    rows: Sequence[Any],
+    rows: Sequence[JsonValue],
     prefix: str,
     level: int,
     outer: tuple[str | None, str | None],
@@ -187,7 +194,7 @@ def _inside(
             )
 
 
-def _lists_in(row: Mapping[str, Any], above: str, depth: int) -> Iterator[str]:
+def _lists_in(row: Mapping[str, JsonValue], above: str, depth: int) -> Iterator[str]:
     for key, value in row.items():
         if "." in key:
             continue
@@ -200,12 +207,12 @@ def _lists_in(row: Mapping[str, Any], above: str, depth: int) -> Iterator[str]:
 # -- objects whose keys are ids ------------------------------------------------------------
 
 
-def is_table_by_columns(document: Any) -> bool:
+def is_table_by_columns(document: JsonValue) -> bool:
     """Check for pandas' columns: each an object with the numbers of the rows as keys."""
     if not isinstance(document, dict) or len(document) < 2:
         return False
-    columns = list(document.values())
-    if not all(isinstance(column, dict) and column for column in columns):
+    columns = [value for value in document.values() if isinstance(value, dict)]
+    if len(columns) < len(document) or not columns[0]:
         return False
     keys = set(columns[0])
     return keys == {str(n) for n in range(len(keys))} and all(
@@ -213,24 +220,25 @@ def is_table_by_columns(document: Any) -> bool:
     )
 
 
-def _are_numbered_rows(value: Mapping[str, Any]) -> bool:
+def _are_numbered_rows(value: Mapping[str, JsonValue]) -> bool:
     """Check for objects with ids of their own, behind keys that only count them."""
     if set(value) != {str(number) for number in range(len(value))}:
         return False
-    rows = list(value.values())
-    if not all(isinstance(row, dict) for row in rows):
+    rows = [row for row in value.values() if isinstance(row, dict)]
+    if len(rows) < len(value):
         return False
     ids = {key for row in rows for key in row if task_name(key) <= TaskName.PLAIN_ID}
     return any(all(key in row for row in rows) for key in ids)
 
 
-def _kind_of_values(values: Sequence[Any]) -> str:
+def _kind_of_values(values: Sequence[JsonValue]) -> str:
     """Name the values of an object whose keys may be ids; empty if they may not be."""
     held = [value for value in values if not is_error(value)]
     if len(values) < 2 or not held or len(held) < _MOST * len(values):
         return ""
-    if all(isinstance(value, dict) for value in held):
-        return "objects" if _share_a_field(held) else ""
+    objects = [value for value in held if isinstance(value, dict)]
+    if len(objects) == len(held):
+        return "objects" if _share_a_field(objects) else ""
     if all(_are_objects(value) for value in held):
         return "lists"
     if len(values) < _LONG:
@@ -244,7 +252,7 @@ def _kind_of_values(values: Sequence[Any]) -> str:
     return next((kind for kind, fits in kinds if fits), "")
 
 
-def _share_a_field(values: Sequence[Mapping[str, Any]]) -> bool:
+def _share_a_field(values: Sequence[Mapping[str, JsonValue]]) -> bool:
     """Check whether most objects have one field, or all of few."""
     fields = Counter(key for value in values for key in value)
     if not fields:
@@ -253,25 +261,27 @@ def _share_a_field(values: Sequence[Mapping[str, Any]]) -> bool:
     return count >= (len(values) if len(values) < _LONG else _MOST * len(values))
 
 
-def _are_numbers(value: Any) -> bool:
+def _are_numbers(value: JsonValue) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_number, value))
 
 
-def _are_verdicts(values: Sequence[Any]) -> bool:
-    if not all(isinstance(value, str) for value in values):
+def _are_verdicts(values: Sequence[JsonValue]) -> bool:
+    words = [value for value in values if isinstance(value, str)]
+    if len(words) < len(values):
         return False
-    distinct = set(values)
+    distinct = set(words)
     are_known = all(meaning(word).is_known for word in distinct)
     return len(distinct) > 1 and (are_known or 2 * len(distinct) <= len(values))
 
 
-def _are_lists_of_verdicts(values: Sequence[Any]) -> bool:
-    if not all(isinstance(value, list) for value in values):
+def _are_lists_of_verdicts(values: Sequence[JsonValue]) -> bool:
+    lists = [value for value in values if isinstance(value, list)]
+    if len(lists) < len(values):
         return False
-    return _are_verdicts([word for value in values for word in value])
+    return _are_verdicts(list(chain.from_iterable(lists)))
 
 
-def is_error(value: Any) -> bool:
+def is_error(value: JsonValue | Mapping[str, JsonValue]) -> bool:
     """Check for a value that is nothing but an error, or null."""
     if value is None:
         return True
@@ -283,7 +293,7 @@ def is_error(value: Any) -> bool:
     }
 
 
-def _free_name(values: Sequence[Any]) -> str:
+def _free_name(values: Sequence[JsonValue]) -> str:
     """Return a name for the keys that no row has itself."""
     used = {key for value in values if isinstance(value, dict) for key in value}
     used |= {
@@ -297,7 +307,7 @@ def _free_name(values: Sequence[Any]) -> str:
     return next(name for name in ("id", "task", "key", "_key") if name not in used)
 
 
-def _kind_of_groups(values: Sequence[Any]) -> GroupKind:
+def _kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:
     """Check whether values are lists or objects of rows: runs at the same tasks, or subsets."""
     if not 1 < len(values) <= _FEW:
         return GroupKind.NONE
@@ -314,11 +324,11 @@ def _kind_of_groups(values: Sequence[Any]) -> GroupKind:
     return GroupKind.SUBSETS
 
 
-def _names_the_task(rows: Any) -> bool:
+def _names_the_task(rows: JsonValue) -> bool:
     return _are_objects(rows) and any(task_name(key) is TaskName.OWN for key in rows[0])
 
 
-def _ids_in(value: Any) -> set[str]:
+def _ids_in(value: JsonValue) -> set[str]:
     """Return the ids of the tasks in a list or an object; empty if they are unknown."""
     if isinstance(value, dict):
         has_reward = any(reward_name(key) <= RewardName.VERDICT for key in value)
@@ -331,7 +341,7 @@ def _ids_in(value: Any) -> set[str]:
     return {str(row.get(keys[0])) for row in value} if keys else set()
 
 
-def _are_objects(value: Any) -> bool:
+def _are_objects(value: JsonValue) -> TypeGuard[list[JsonObject]]:
     return (
         isinstance(value, list)
         and bool(value)
@@ -339,14 +349,14 @@ def _are_objects(value: Any) -> bool:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: JsonValue) -> bool:
     return value is None or isinstance(value, int | float)
 
 
 # -- lists of ids --------------------------------------------------------------------------
 
 
-def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
+def _rewards_of_lists(value: Mapping[str, JsonValue]) -> dict[str, float | None]:
     """Return the rewards that lists of ids such as ``resolved_ids`` stand for."""
     rewards: dict[str, float | None] = {}
     for name, ids in value.items():

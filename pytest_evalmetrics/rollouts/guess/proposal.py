@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import RolloutFile, Source
 
 _PLAIN_FORMATS: Final = ("json", "jsonl", "csv", "parquet", "arrow")
@@ -72,7 +73,7 @@ class Proposal(msgspec.Struct, frozen=True):
     questions: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> JsonObject:
         """The keys of ``rollouts:`` for this proposal, without its path; `OPEN` for open ones."""
         keys = asdict(self.spec)
         fields = {name: path for name, path in keys["fields"].items() if path}
@@ -99,10 +100,11 @@ class Proposal(msgspec.Struct, frozen=True):
         return {name: keys[name] for name in names if keys[name]}
 
 
-def _plain(worth: Any) -> Any:
+def _plain(worth: JsonValue) -> JsonValue:
     """Write 1 for 1.0."""
-    is_whole = isinstance(worth, float) and worth.is_integer()
-    return int(worth) if is_whole else worth
+    if isinstance(worth, float) and worth.is_integer():
+        return int(worth)
+    return worth
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -184,7 +186,7 @@ class _Read:
         step = -(-len(files) // _FILES)
         chosen = files[::step]
         most = max(_ROWS // len(chosen), _ROWS_OF_FILE)
-        self._documents: list[tuple[Source, list[PlacedRow | list[Any]]]] = []
+        self._documents: list[tuple[Source, list[PlacedRow | list[JsonValue]]]] = []
         for file in chosen:
             source = open_source(file)
             self._documents.append((source, list(islice(documents(source), most))))
@@ -202,7 +204,7 @@ class _Read:
                 raise source.error("the file holds no row", hint=hint)
 
     @property
-    def first(self) -> Any:
+    def first(self) -> JsonValue:
         """The first file's rows, or its only document."""
         read = self._documents[0][1]
         if self.has_rows:
@@ -218,9 +220,9 @@ class _Read:
             raise source.error(message, hint=hint)
         return value
 
-    def rows(self, spec: RolloutsSpec) -> list[Mapping[str, Any]]:
+    def rows(self, spec: RolloutsSpec) -> list[Mapping[str, JsonValue]]:
         """Find the rows of all these files; empty if they are not of this layout."""
-        rows: list[Mapping[str, Any]] = []
+        rows: list[Mapping[str, JsonValue]] = []
         try:
             for source, read in self._documents:
                 rows += [row.value for row in find_rows(source, spec, read)]
@@ -230,7 +232,7 @@ class _Read:
 
 
 def _candidate(
-    layout: Layout, rows: Sequence[Mapping[str, Any]], named: FieldMap
+    layout: Layout, rows: Sequence[Mapping[str, JsonValue]], named: FieldMap
 ) -> _Candidate:
     columns = seen_columns(_without_errors(rows))
     pivot = _pivot(columns)
@@ -260,7 +262,9 @@ def _candidate(
     )
 
 
-def _without_errors(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _without_errors(
+    rows: Sequence[Mapping[str, JsonValue]],
+) -> Sequence[Mapping[str, JsonValue]]:
     """Leave out rows that are nothing but an error, where most rows are none."""
     kept = [row for row in rows if not is_error(row)]
     return kept if len(kept) >= _MOSTLY * len(rows) else rows
@@ -366,12 +370,12 @@ def _pivoted(
     """Judge rows that are put together of lines with one score each."""
     by = columns[pivot.by[0]]
     names = columns[pivot.name]
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, JsonObject] = {}
     firsts: dict[str, int] = {}
     scores = zip(by.texts, names.values, columns[pivot.value].values, strict=True)
     for index, (key, name, value) in enumerate(scores):
         firsts.setdefault(key, index)
-        rows.setdefault(key, {})[name] = value
+        rows.setdefault(key, {})[str(name)] = value
     score_columns = seen_columns(list(rows.values()))
     line_columns = {
         path: SeenColumn(
@@ -411,7 +415,7 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
     reward = best.reward
     chosen = reward.chosen
     path = named.reward or (None if chosen is None else chosen.path)
-    points: dict[str, Any] = {}
+    points: dict[str, Any] = {}  # `OPEN` stands for a number
     gaps: tuple[str, ...] = ()
     for candidate in (*reward.candidates, *([chosen] if chosen else [])):
         if candidate.path == path:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.json_types import list_of
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
@@ -23,6 +25,7 @@ from pytest_evalmetrics.rollouts.guess.verdict_words import Meaning, meaning
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
 
 OPEN: Final = "?"  # stands for what a person has to fill in
@@ -50,13 +53,13 @@ class RewardCandidate(msgspec.Struct, frozen=True):
 
     path: str
     name: RewardName
-    values: Sequence[Any]  # a number, a list of numbers, or None of each row
+    values: Sequence[JsonValue]  # a number, a list of numbers, or None of each row
     shown: str  # such as ``correct (0/1, 43 % are 1)``
     is_constant: bool
     in_unit_range: bool  # whether all numbers are from 0 to 1
     is_verdict: bool = False  # whether its values are true and false, or words
     #: The worth of each word, `OPEN` if unknown; empty for numbers.
-    points: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    points: Mapping[str, JsonValue] = msgspec.field(default_factory=dict)
     missing: tuple[str, ...] = ()  # words such as N/A among its numbers
 
     @property
@@ -185,8 +188,8 @@ def _is_mean_of(mean: RewardCandidate, verdicts: RewardCandidate) -> bool:
     for stated, held in zip(mean.values, verdicts.values, strict=True):
         if isinstance(stated, list) or not isinstance(held, list) or stated is None:
             return False
-        numbers = [value for value in held if value is not None]
-        if not numbers:
+        numbers = [value for value in held if isinstance(value, int | float)]
+        if not numbers or not isinstance(stated, int | float):
             return False
         if not math.isclose(sum(numbers) / len(numbers), stated, abs_tol=_CLOSE):
             return False
@@ -209,7 +212,8 @@ def _candidate(column: SeenColumn) -> RewardCandidate | None:
 
 
 def _of_lists(column: SeenColumn) -> RewardCandidate | None:
-    parts = [part for value in column.given for part in value if part is not None]
+    lists = [value for value in column.given if isinstance(value, list)]
+    parts = [part for part in chain.from_iterable(lists) if part is not None]
     name = reward_name(column.path)
     are_verdicts = all(isinstance(part, bool) for part in parts)
     if not parts or name is RewardName.NEVER:
@@ -218,33 +222,28 @@ def _of_lists(column: SeenColumn) -> RewardCandidate | None:
         return None  # embeddings, log probabilities ...
     if all(isinstance(part, str) for part in parts):
         return _of_lists_of_words(column, parts)
-    if not all(isinstance(part, int | float) for part in parts):
+    numbers = [float(part) for part in parts if isinstance(part, int | float)]
+    if len(numbers) < len(parts):
         return None
-    values = [
-        None
-        if value is None
-        else [None if part is None else float(part) for part in value]
-        for value in column.values
-    ]
     return RewardCandidate(
         path=column.path,
         name=name,
-        values=values,
+        values=column.values,
         shown=f"{column.path} (lists of verdicts)",
-        is_constant=len(set(map(float, parts))) == 1,
-        in_unit_range=all(0 <= part <= 1 for part in parts),
+        is_constant=len(set(numbers)) == 1,
+        in_unit_range=all(0 <= number <= 1 for number in numbers),
     )
 
 
 def _of_lists_of_words(
-    column: SeenColumn, parts: Sequence[str]
+    column: SeenColumn, parts: Sequence[JsonValue]
 ) -> RewardCandidate | None:
     candidate = _of_words(structs.replace(column, values=parts))
     if candidate is None:
         return None
     points = candidate.points
-    values = [
-        None if value is None else [points.get(part) for part in value]
+    values: list[JsonValue] = [
+        [points.get(value_text(part)) for part in list_of(value)] if value else None
         for value in column.values
     ]
     return structs.replace(candidate, values=values)
@@ -340,15 +339,15 @@ def _of_words(column: SeenColumn) -> RewardCandidate | None:
     )
 
 
-def _points(path: str, meanings: Mapping[str, Meaning]) -> dict[str, Any]:
+def _points(path: str, meanings: Mapping[str, Meaning]) -> JsonObject:
     """Say what each word is worth; a field such as `failed` turns yes and no around."""
     is_turned = should_be_low(path)
     # C is correct beside I, and a grade beside A and B
     are_grades = any(len(t) == 1 and not m.is_known for t, m in meanings.items())
-    points: dict[str, Any] = {}
+    points: JsonObject = {}
     for text, word in meanings.items():
         is_known = word.is_known and not (are_grades and len(text) == 1)
-        worth: Any = word.points if is_known else OPEN
+        worth: JsonValue = word.points if is_known else OPEN
         if is_turned and word.is_either_way and word.points is not None:
             worth = 1 - word.points
         points[text] = worth

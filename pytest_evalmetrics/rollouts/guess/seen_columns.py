@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,6 +15,8 @@ from pytest_evalmetrics.rollouts.number_texts import approximate, is_number_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.json_types import JsonValue
 
 _DEPTH: Final = 8  # of the examined keys
 _MOST: Final = 2000  # columns that are examined
@@ -29,10 +31,10 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
     """The values at one path of the rows; None where a row has none."""
 
     path: str
-    values: Sequence[Any]
+    values: Sequence[JsonValue]
 
     @cached_property
-    def given(self) -> list[Any]:
+    def given(self) -> list[JsonValue]:
         """The values that are there."""
         return [value for value in self.values if value is not None]
 
@@ -107,9 +109,9 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
         return numbers or None
 
 
-def seen_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, SeenColumn]:
+def seen_columns(rows: Sequence[Mapping[str, JsonValue]]) -> dict[str, SeenColumn]:
     """Collect the values of rows by their paths, those at the top first."""
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[JsonValue]] = {}
     for number, row in enumerate(rows):
         for path, value in _flattened(row, "", 1):
             if path not in columns:
@@ -122,7 +124,7 @@ def seen_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, SeenColumn]:
     }
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: JsonValue) -> JsonValue:
     """Take NaN, infinity and numbers that no float64 holds as missing, as they count later."""
     if not isinstance(value, int | float):
         return value
@@ -133,8 +135,8 @@ def _finite(value: Any) -> Any:
 
 
 def _flattened(
-    row: Mapping[str, Any], above: str, depth: int
-) -> Iterator[tuple[str, Any]]:
+    row: Mapping[str, JsonValue], above: str, depth: int
+) -> Iterator[tuple[str, JsonValue]]:
     inner = []
     for key, value in row.items():
         path = above + key

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.layout import many
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.json_types import JsonValue
 
 _KEYS: Final = 6  # shown of an object
 _LEVELS: Final = 3
 _LONG: Final = 24  # characters of a key
 
 
-def sketch(value: Any, levels: int = _LEVELS) -> str:
+def sketch(value: JsonValue, levels: int = _LEVELS) -> str:
     """Write the keys of the first levels of a document."""
     if isinstance(value, dict):
         if levels == 0 or not value:
@@ -30,7 +33,7 @@ def sketch(value: Any, levels: int = _LEVELS) -> str:
     return ""
 
 
-def _entry(key: str, value: Any, levels: int) -> str:
+def _entry(key: str, value: JsonValue, levels: int) -> str:
     name = key if len(key) <= _LONG else f"{key[:_LONG]}…"
     inner = sketch(value, levels - 1)
     return f"{name}: {inner}" if inner else name

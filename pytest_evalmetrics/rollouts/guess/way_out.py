@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.spec.sources import FilesSpec
 
 _WIDE: Final = 10_000  # characters: a hint is one line
@@ -88,7 +89,7 @@ def _without_task(
     return NoTaskError(message, file=error.file, line=error.line, hint=hint)
 
 
-def _flow(keys: Mapping[str, Any]) -> str:
+def _flow(keys: Mapping[str, JsonValue]) -> str:
     """Write keys of ``rollouts:`` on one line."""
     text = yaml.safe_dump(
         dict(keys),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import rows_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _SCORE: Final = "_score.json"
@@ -82,7 +83,7 @@ def _results(path: Path) -> Source | None:
     return None
 
 
-def _whole(header: Mapping[str, Any], source: Source) -> Rollout:
+def _whole(header: Mapping[str, JsonValue], source: Source) -> Rollout:
     category = source.path.name.removesuffix(_SCORE)
     count = json_values.number(header.get("total_count"))
     scores = aggregate(

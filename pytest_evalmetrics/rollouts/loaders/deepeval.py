@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -17,6 +17,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _SETTINGS: Final = (
@@ -40,7 +41,7 @@ class DeepEval(ToolLoader):
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
         run = Document.of(source, "a test run of deepeval")
-        cases: list[dict[str, Any]] = []
+        cases: list[JsonObject] = []
         names: list[str] = []
         for kind in DEEPEVAL_CASES:
             for number, case in enumerate(run.items(kind) or ()):
@@ -75,13 +76,13 @@ class DeepEval(ToolLoader):
 class MetricGrades(msgspec.Struct, frozen=True):
     """The scores of a case, None where nobody judged, and the first such metric."""
 
-    scores: Mapping[str, Any]
+    scores: Mapping[str, JsonValue]
     error: RolloutError | None
 
 
-def _grades(case: Mapping[str, Any], builder: ChunkBuilder) -> MetricGrades:
+def _grades(case: Mapping[str, JsonValue], builder: ChunkBuilder) -> MetricGrades:
     """Read a case's scores, and the first of its metrics that could not be judged."""
-    scores: dict[str, Any] = {"success": case.get("success")}
+    scores: JsonObject = {"success": case.get("success")}
     builder.directions["success"] = "higher"
     error: RolloutError | None = None
     failed = False
@@ -114,7 +115,7 @@ def _grades(case: Mapping[str, Any], builder: ChunkBuilder) -> MetricGrades:
     return MetricGrades(scores=scores, error=error)
 
 
-def _direction_of(metric: Mapping[str, Any]) -> Literal["higher", "lower"] | None:
+def _direction_of(metric: Mapping[str, JsonValue]) -> Literal["higher", "lower"] | None:
     """Return the side of its threshold on which a metric succeeds; None at the threshold."""
     score = json_values.number(metric.get("score"))
     threshold = json_values.number(metric.get("threshold"))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.repeated_reports import RepeatedReports
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _PASSED: Final = "pass"
@@ -22,14 +25,21 @@ class EvalPlus(ToolLoader):
 
     ``base`` is whether a solution passes the tests of the original benchmark, and ``plus`` whether
     it passes these and the extra ones, as evalplus counts; it is the reward where it was computed.
+    Further results of the same problems are attempts.
     """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._reports = RepeatedReports()
 
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
         results = Document.of(source, "the results of evalplus")
         passes: dict[str, dict[str, list[int]]] = {"base": {}, "plus": {}}
         rewards = ("base",)
-        for task, solutions in results.object("eval").items():
+        problems = results.object("eval")
+        self._reports.add(source, problems)
+        for task, solutions in problems.items():
             for number, solution in enumerate(json_values.objects(solutions)):
                 scores = _scores(solution)
                 if "plus" in scores:
@@ -40,10 +50,13 @@ class EvalPlus(ToolLoader):
                     record=solution,
                     name=f"{source.shown}: {task}, solution {number}",
                     task=task,
-                    sample=number,
+                    sample=self._reports.sample(task),
                     scores=scores,
                     rewards=rewards,
                 )
+        note = self._reports.note(source)
+        if note is not None:
+            builder.notes.append(note)
         stated = results.get("pass_at_k")
         for name, tasks in passes.items():
             if tasks:
@@ -52,7 +65,7 @@ class EvalPlus(ToolLoader):
                 builder.compare(f"pass@1 of {name}", theirs, ours)
 
 
-def _scores(solution: Mapping[str, Any]) -> dict[str, int]:
+def _scores(solution: Mapping[str, JsonValue]) -> dict[str, int]:
     base = solution.get("base_status") == _PASSED
     plus = solution.get("plus_status")
     if plus is None:  # --base-only

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import json_values
@@ -19,6 +19,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
 
 RESULT: Final = "result.json"
@@ -210,7 +211,7 @@ def _unfinished(config: Document, name: str, rollouts: Sequence[Rollout]) -> Rol
     )
 
 
-def _agent(name: Any, model: Any) -> str | None:
+def _agent(name: JsonValue, model: JsonValue) -> str | None:
     """Name an agent with its model, as Harbor's own statistics do."""
     if not isinstance(name, str):
         return None
@@ -224,7 +225,7 @@ def _compare(
     builder.compare(
         "n_total_trials", job.get("n_total_trials"), len(trials), where=name
     )
-    scores: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    scores: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
     for trial in trials:
         scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(
             trial.scores

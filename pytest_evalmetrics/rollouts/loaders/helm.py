@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import rows_of
@@ -15,6 +15,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _SPLIT: Final = "test"
@@ -57,7 +58,7 @@ class Helm(ToolLoader):
                 builder.compare(f"{name} in {_STATS}", stated, fmean(values[name]))
 
 
-def _scores(instance: Mapping[str, Any]) -> dict[str, float]:
+def _scores(instance: Mapping[str, JsonValue]) -> dict[str, float]:
     """Read the means of an instance's statistics on the test split."""
     scores = {}
     for stat in json_values.objects(instance.get("stats")):
@@ -67,12 +68,12 @@ def _scores(instance: Mapping[str, Any]) -> dict[str, float]:
     return scores
 
 
-def _is_of_test(stat: Mapping[str, Any]) -> bool:
+def _is_of_test(stat: Mapping[str, JsonValue]) -> bool:
     name = json_values.mapping(stat.get("name"))
     return name.get("split") == _SPLIT and name.get("perturbation") is None
 
 
-def _stated(source: Source) -> dict[str, Any]:
+def _stated(source: Source) -> JsonObject:
     """Read the means that HELM states of the test split, in the file beside the instances'."""
     path = source.path.with_name(source.path.name.replace("per_instance_", ""))
     if path == source.path or not path.is_file():

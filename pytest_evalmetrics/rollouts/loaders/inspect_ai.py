@@ -10,11 +10,12 @@ from collections import defaultdict
 from contextlib import contextmanager
 from itertools import chain
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.json_types import list_of
 from pytest_evalmetrics.model.rollout_table import TaskId, question_of
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -30,6 +31,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -97,8 +99,8 @@ class InspectAi(ToolLoader):
             yield from self._of_log(builder, log, samples, source)
 
     def _archived_samples(
-        self, archive: Any, names: Iterable[str], log: Document, source: Source
-    ) -> Iterator[Mapping[str, Any]]:
+        self, archive: _Archive, names: Iterable[str], log: Document, source: Source
+    ) -> Iterator[Mapping[str, JsonValue]]:
         """Read the summaries of samples where they are enough, else the samples."""
         members = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
         if _SUMMARY in names and not self.reads_records and not log.get("invalidated"):
@@ -117,7 +119,7 @@ class InspectAi(ToolLoader):
         self,
         builder: ChunkBuilder,
         log: Document,
-        samples: Iterable[Mapping[str, Any]] | None,
+        samples: Iterable[Mapping[str, JsonValue]] | None,
         source: Source,
     ) -> Iterator[Rollout]:
         version = log.get("version")
@@ -172,7 +174,7 @@ class InspectAi(ToolLoader):
             builder.measured(f"inspect_ai {name}", columns, settings)
 
     def _last_attempts(
-        self, samples: Iterable[Mapping[str, Any]], log: Document, source: Source
+        self, samples: Iterable[Mapping[str, JsonValue]], log: Document, source: Source
     ) -> list[Rollout]:
         """Take each sample, and those that were planned and are not in the log."""
         spec = log.object("eval")
@@ -183,7 +185,7 @@ class InspectAi(ToolLoader):
         agent = spec.get("model")
         if not isinstance(agent, str) or agent in ("none", "none/none"):
             agent = spec.get("solver")
-        rollouts: dict[tuple[TaskId, int | None], Rollout] = {}
+        rollouts: dict[tuple[JsonValue, JsonValue], Rollout] = {}
         for sample in samples:  # one that was run again is written again
             rollout = self._rollout(sample, agent, source)
             rollouts[rollout.task, rollout.sample] = rollout
@@ -196,12 +198,13 @@ class InspectAi(ToolLoader):
         return list(rollouts.values())
 
     def _rollout(
-        self, sample: Mapping[str, Any], agent: Any, source: Source
+        self, sample: Mapping[str, JsonValue], agent: JsonValue, source: Source
     ) -> Rollout:
         """Make a rollout of a sample; one that failed and was graded keeps its scores."""
-        id_: Any = sample.get("id")
+        id_ = sample.get("id")
         epoch = sample.get("epoch", 1)
-        if type(id_) not in (int, str) or type(epoch) is not int or epoch < 1:
+        is_id = isinstance(id_, int | str) and not isinstance(id_, bool)
+        if not is_id or type(epoch) is not int or epoch < 1:
             message = f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
             message += "text or a whole number, and a whole number from 1"
             raise source.error(message)
@@ -209,7 +212,10 @@ class InspectAi(ToolLoader):
         if not self.reads_records:
             sample = {key: sample[key] for key in _KEPT if key in sample}
         if attachments:
-            sample = _with_attachments(sample, attachments)
+            sample = {
+                key: _with_attachments(value, attachments)
+                for key, value in sample.items()
+            }
         error = _error(sample.get("error"))
         if invalid := sample.get("invalidation"):
             reason = str(json_values.lookup(invalid, "reason") or "")
@@ -239,10 +245,10 @@ class InspectAi(ToolLoader):
 
 
 def _whole(
-    spec: Mapping[str, Any], results: Mapping[str, Any], source: Source
+    spec: Mapping[str, JsonValue], results: Mapping[str, JsonValue], source: Source
 ) -> Rollout | None:
     """Take the means of a log without samples as one rollout; None if it states none."""
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     names: list[str] = []
     total = json_values.number(results.get("total_samples"))
     for score in json_values.objects(results.get("scores")):
@@ -274,7 +280,9 @@ def _whole(
     )
 
 
-def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:
+def _with_attachments(
+    value: JsonValue, attachments: Mapping[str, JsonValue]
+) -> JsonValue:
     """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
     if isinstance(value, str):
         is_reference = value.startswith(_ATTACHED)
@@ -287,21 +295,21 @@ def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:
         return {
             key: _with_attachments(each, attachments) for key, each in value.items()
         }
-    is_list = isinstance(value, list)
-    return (
-        [_with_attachments(each, attachments) for each in value] if is_list else value
-    )
+    if isinstance(value, list):
+        return [_with_attachments(each, attachments) for each in value]
+    return value
 
 
-def _question(sample: Mapping[str, Any]) -> Any:
+def _question(sample: Mapping[str, JsonValue]) -> JsonValue:
     """Reduce a sample to its question and target, as far as a summary has them."""
     prompt, target = sample.get("input"), sample.get("target")
     if prompt is None:
         return None
-    texts = [prompt]
+    texts: list[JsonValue] = [prompt]
     if isinstance(prompt, list):
         contents = [
-            m.get("content") if isinstance(m, dict) else m for m in question_of(prompt)
+            message.get("content") if isinstance(message, dict) else message
+            for message in list_of(question_of(prompt))
         ]
         parts = chain.from_iterable(c if isinstance(c, list) else [c] for c in contents)
         texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
@@ -310,7 +318,7 @@ def _question(sample: Mapping[str, Any]) -> Any:
     return [text[:_SUMMARISED], *(str(each)[:_SUMMARISED] for each in targets)]
 
 
-def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
+def _prompt_tokens(model: Mapping[str, JsonValue]) -> float | None:
     """Add what came from the cache, where a provider does not count it as input already."""
     given, written, both = (
         json_values.number(model.get(f"{kind}_tokens"))
@@ -325,12 +333,12 @@ def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
     return given if included else given + cached
 
 
-def _error(error: Any) -> RolloutError | None:
+def _error(error: JsonValue) -> RolloutError | None:
     message = error.get("message", "") if isinstance(error, dict) else error
     return None if error is None else exception_of(message)
 
 
-def _given_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _given_scores(sample: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
     """Yield the scores of a sample by the names of their scorers, as they are written."""
     given = sample.get("scores")
     if given is None and isinstance(sample.get("score"), dict):
@@ -339,14 +347,14 @@ def _given_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, score.get("value") if isinstance(score, dict) else score
 
 
-def _graded_by_letter(sample: Mapping[str, Any]) -> list[str]:
+def _graded_by_letter(sample: Mapping[str, JsonValue]) -> list[str]:
     """Name the scores that are correct, partial, incorrect or no answer: C, P, I, N."""
     return [name for name, value in _given_scores(sample) if value in _LETTERS]
 
 
-def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _scores(sample: Mapping[str, JsonValue]) -> JsonObject:
     """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     for name, value in _given_scores(sample):
         if isinstance(value, dict | list):
             parts = value.items() if isinstance(value, dict) else enumerate(value)
@@ -356,7 +364,7 @@ def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
     return scores
 
 
-def _number(value: Any) -> Any:
+def _number(value: JsonValue) -> JsonValue:
     """Take a value as inspect does; but other text stays text, where inspect makes it 0."""
     if not isinstance(value, str):
         return value
@@ -368,8 +376,10 @@ def _number(value: Any) -> Any:
 
 
 def _scorers(
-    spec: Mapping[str, Any], results: Mapping[str, Any], columns: Iterable[str]
-) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    spec: Mapping[str, JsonValue],
+    results: Mapping[str, JsonValue],
+    columns: Iterable[str],
+) -> Iterator[tuple[str, list[str], JsonObject]]:
     """Yield the scorers of a log, each with its scores and its settings."""
     grader = json_values.mapping(spec.get("model_roles")).get("grader")
     shared = {"task_version": spec.get("task_version"), "grader": grader}
@@ -389,7 +399,7 @@ def _scorers(
 
 
 def _planned(
-    spec: Mapping[str, Any], results: Mapping[str, Any], source: Source
+    spec: Mapping[str, JsonValue], results: Mapping[str, JsonValue], source: Source
 ) -> list[tuple[TaskId, int]]:
     """List the samples that were to be run, with their numbers; none if the log has no plan."""
     data, config = (
@@ -403,7 +413,11 @@ def _planned(
         or results.get("early_stopping")
     ):
         return []
-    tasks = [task for task in ids if type(task) in (int, str)]
+    tasks = [
+        task
+        for task in ids
+        if isinstance(task, int | str) and not isinstance(task, bool)
+    ]
     if len(tasks) * epochs > _MOST_PLANNED:
         raise source.error(
             f"this log plans {epochs:,} epochs of {len(tasks):,} samples"
@@ -411,9 +425,9 @@ def _planned(
     return [(task, number) for number in range(epochs) for task in tasks]
 
 
-def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
+def _reduced(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
     """Reduce each task's epochs as inspect does; an unknown reducer gives nothing."""
-    simple: dict[Any, Callable[[list[float]], float]]
+    simple: dict[JsonValue, Callable[[list[float]], float]]
     simple = {None: fmean, "mean": fmean, "median": median, "max": max}
     if reducer in simple:
         return list(map(simple[reducer], tasks))
@@ -429,10 +443,12 @@ def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
 
 
 def _compare(
-    rollouts: list[Rollout], results: Mapping[str, Any], builder: ChunkBuilder
+    rollouts: list[Rollout], results: Mapping[str, JsonValue], builder: ChunkBuilder
 ) -> None:
     """Compare the means and accuracies of a log with those of its samples' scores."""
-    values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    values: dict[str, dict[JsonValue, list[float]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for rollout in rollouts:
         for column, value in rollout.scores.items():
             amount = json_values.number(value)
@@ -442,8 +458,9 @@ def _compare(
     if scores is None and isinstance(
         results.get("scorer"), dict
     ):  # early versions have one
-        scores = [{**results["scorer"], "metrics": results.get("metrics")}]
-    reducers: dict[str, set[Any]] = defaultdict(set)
+        only = json_values.mapping(results["scorer"])
+        scores = [{**only, "metrics": results.get("metrics")}]
+    reducers: dict[str, set[JsonValue]] = defaultdict(set)
     for score in json_values.objects(scores):
         name, scorer = score.get("name"), score.get("scorer") or score.get("name")
         column = str(name if name == scorer else f"{scorer}.{name}")
@@ -463,7 +480,7 @@ def _compare(
     builder.notes += _other_reducers(reducers)
 
 
-def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
+def _other_reducers(reducers: Mapping[str, set[JsonValue]]) -> Iterator[str]:
     """Note the scores whose epochs the log does not reduce by the mean."""
     for column, names in reducers.items():
         if "mean" not in names:
@@ -472,8 +489,18 @@ def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
             yield note + "mean_reward is the mean of all epochs"
 
 
+class _Archive(Protocol):
+    """A ZIP archive, of the standard library's or a backport's module."""
+
+    def namelist(self) -> list[str]:
+        """List the members."""
+
+    def read(self, name: str) -> bytes:
+        """Read one member."""
+
+
 @contextmanager
-def _archive(source: Source) -> Iterator[Any]:
+def _archive(source: Source) -> Iterator[_Archive]:
     """Open an archive, also with zstd members, and report its defects."""
     if sys.version_info >= (3, 14):
         import zipfile  # only if there is an archive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -11,6 +11,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _NUMBERS: Final = ("NUMERIC", "BOOLEAN")
@@ -26,7 +27,7 @@ class Langfuse(ToolLoader):
         """Yield the rollouts of one file."""
         answer = Document.of(source, "an answer of Langfuse")
         _must_be_all(json_values.mapping(answer.get("meta")), source)
-        subjects: dict[str, dict[str, Any]] = {}
+        subjects: dict[str, JsonObject] = {}
         places: dict[tuple[str, str], int] = {}
         names: dict[str, None] = {}
         for number, score in enumerate(answer.items("data") or ()):
@@ -54,7 +55,7 @@ class Langfuse(ToolLoader):
             builder.measured(f"langfuse {name}", (name,), {})
 
 
-def _must_be_all(meta: Mapping[str, Any], source: Source) -> None:
+def _must_be_all(meta: Mapping[str, JsonValue], source: Source) -> None:
     """Refuse a page of several."""
     pages = json_values.number(meta.get("totalPages")) or 1
     if pages > 1 or meta.get("cursor"):
@@ -64,7 +65,7 @@ def _must_be_all(meta: Mapping[str, Any], source: Source) -> None:
         )
 
 
-def _subject_of(score: Mapping[str, Any]) -> Any:
+def _subject_of(score: Mapping[str, JsonValue]) -> JsonValue:
     return json_values.first(
         score, "subject.id", "observationId", "traceId", "sessionId", "datasetRunId"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
@@ -19,6 +19,7 @@ from pytest_evalmetrics.rollouts.tool_loader import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -64,16 +65,16 @@ class LmEval(ToolLoader):
             builder.measured(f"lm_eval task {name}", builder.scores, settings)
 
     def _documents(
-        self, source: Source, name: str | None, model: Any
+        self, source: Source, name: str | None, model: JsonValue
     ) -> tuple[dict[TaskId, Rollout], int]:
         """Read each document with the scores of all filters, and how often they were answered."""
         documents: dict[TaskId, Rollout] = {}
-        scores: dict[TaskId, dict[str, Any]] = {}
+        scores: dict[TaskId, JsonObject] = {}
         places: dict[tuple[TaskId, str], int] = {}
         repeats = 1
         for place, row in rows_of(source):
-            task: Any = row.get("doc_id")
-            if type(task) not in (int, str):
+            task = row.get("doc_id")
+            if isinstance(task, bool) or not isinstance(task, int | str):
                 message = f"this row's doc_id is {task!r}; expected a whole number"
                 hint = "is this the output of lm-evaluation-harness with --log_samples?"
                 raise source.error_at(place, message, hint)
@@ -132,7 +133,7 @@ def _aggregates(
         samples = json_values.number(json_values.lookup(counts.get(task), "effective"))
         samples = _limit(results) if samples is None else samples
         documents = json_values.number(json_values.lookup(counts.get(task), "original"))
-        scores: dict[str, Any] = {}
+        scores: JsonObject = {}
         names: list[str] = []
         for key in _metric_keys(entries):
             metric, comma, filter_ = key.partition(",")
@@ -172,7 +173,7 @@ def _limit(results: Document) -> float | None:
     return limit if limit is not None and limit >= 1 else None
 
 
-def _metric_keys(entries: Mapping[str, Any]) -> list[str]:
+def _metric_keys(entries: Mapping[str, JsonValue]) -> list[str]:
     """List the keys of a task's metrics: ``metric,filter``, or up to version 0.3 ``metric``."""
     is_filtered = any("," in key for key in entries)
     keys = []
@@ -202,7 +203,7 @@ def _column(metric: str, filter_: str) -> str:
     return metric if filter_ in _NO_FILTER else f"{metric},{filter_}"
 
 
-def _metrics(row: Mapping[str, Any]) -> list[str]:
+def _metrics(row: Mapping[str, JsonValue]) -> list[str]:
     named = row.get("metrics")
     if isinstance(named, list):
         return [name for name in named if isinstance(name, str)]
@@ -213,7 +214,7 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
 
 def _compare(
     documents: Mapping[TaskId, Rollout],
-    stated: Mapping[str, Any],
+    stated: Mapping[str, JsonValue],
     file: str,
     builder: ChunkBuilder,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import rows_of
@@ -12,6 +12,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 # the ratings of MLflow's judges, as its own aggregates count them
@@ -46,10 +47,10 @@ class MlflowTraces(ToolLoader):
 
 
 def _feedback(
-    row: Mapping[str, Any],
-) -> tuple[dict[str, Any], RolloutError | None]:
+    row: Mapping[str, JsonValue],
+) -> tuple[JsonObject, RolloutError | None]:
     """Read the feedback of a trace that is valid, and the first that failed."""
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     error: RolloutError | None = None
     assessments = json_values.lookup(row, "info.assessments")
     for assessment in json_values.objects(assessments):

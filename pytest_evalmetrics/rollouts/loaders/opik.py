@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -12,6 +12,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _COUNTED_FROM: Final = 0
@@ -45,10 +46,10 @@ class Opik(ToolLoader):
 
 
 def _scores(
-    test: Mapping[str, Any],
-) -> tuple[dict[str, Any], RolloutError | None]:
+    test: Mapping[str, JsonValue],
+) -> tuple[JsonObject, RolloutError | None]:
     """Read the scores of a test, and the first that could not be scored."""
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     error: RolloutError | None = None
     for score in json_values.objects(test.get("score_results")):
         name = str(score.get("name"))

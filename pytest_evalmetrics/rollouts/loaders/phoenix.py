@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -17,6 +17,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 
@@ -30,7 +31,7 @@ class Phoenix(ToolLoader):
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
         experiment = Document.of(source, "an experiment of Phoenix")
-        evaluations: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        evaluations: dict[str, list[JsonObject]] = defaultdict(list)
         names: dict[str, None] = {}
         for evaluation in experiment.items("evaluation_runs") or ():
             run_id = str(evaluation.get("experiment_run_id"))
@@ -57,10 +58,10 @@ class Phoenix(ToolLoader):
 
 
 def _scores(
-    evaluations: Sequence[dict[str, Any]], names: Sequence[str]
-) -> tuple[dict[str, Any], RolloutError | None]:
+    evaluations: Sequence[JsonObject], names: Sequence[str]
+) -> tuple[JsonObject, RolloutError | None]:
     """Read the scores of a run, and the first that could not be given."""
-    scores: dict[str, Any] = dict.fromkeys(names)
+    scores: JsonObject = dict.fromkeys(names)
     error: RolloutError | None = None
     for evaluation in evaluations:
         name = str(evaluation.get("name"))
@@ -74,7 +75,7 @@ def _scores(
     return scores, error
 
 
-def _score_in(result: Any) -> Any:
+def _score_in(result: JsonValue) -> JsonValue:
     """Read the score of an evaluation's result, or of the only one of a list."""
     if isinstance(result, list) and len(result) == 1:
         result = result[0]

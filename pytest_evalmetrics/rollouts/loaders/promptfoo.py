@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _PROMPTFOO: Final = "the results of promptfoo"
@@ -41,7 +42,7 @@ class Result(msgspec.Struct, frozen=True):
     """One result of a test: the row, and its name in messages."""
 
     name: str
-    row: dict[str, Any]
+    row: JsonObject
 
 
 class Promptfoo(ToolLoader):
@@ -91,7 +92,7 @@ class Promptfoo(ToolLoader):
         _compare_counts(rows, stats, builder)
 
 
-def _listed_results(results: Mapping[str, Any], source: Source) -> list[Result]:
+def _listed_results(results: Mapping[str, JsonValue], source: Source) -> list[Result]:
     """List the results of a whole file of a known version."""
     written = results.get("version", _VERSIONS[0])
     if written not in _VERSIONS:
@@ -105,21 +106,21 @@ def _listed_results(results: Mapping[str, Any], source: Source) -> list[Result]:
         raise source.error(f"this looks like {_PROMPTFOO}, and has no list of results")
     return [
         Result(name=f"{source.shown}, result {number}", row=row)
-        for number, row in enumerate(listed)
+        for number, row in enumerate(json_values.objects(listed))
     ]
 
 
-def _variables(row: Mapping[str, Any]) -> Any:
+def _variables(row: Mapping[str, JsonValue]) -> JsonValue:
     return json_values.first(row, "testCase.vars", "vars")
 
 
-def _title(row: Mapping[str, Any]) -> str:
+def _title(row: Mapping[str, JsonValue]) -> str:
     """Name a test by its description, else by its variables."""
     described = json_values.first(row, "testCase.description", "description")
     return str(described or json_values.brief(_variables(row)))
 
 
-def _agent(row: Mapping[str, Any], *, with_prompt: bool) -> Any:
+def _agent(row: Mapping[str, JsonValue], *, with_prompt: bool) -> JsonValue:
     """Name the provider, and the prompt if a file has several."""
     provider = row.get("provider")
     if isinstance(provider, dict):
@@ -129,12 +130,14 @@ def _agent(row: Mapping[str, Any], *, with_prompt: bool) -> Any:
     return provider
 
 
-def _prompt(row: Mapping[str, Any]) -> str:
+def _prompt(row: Mapping[str, JsonValue]) -> str:
     return str(json_values.first(row, "prompt.label", "promptIdx", "prompt.raw"))
 
 
 def _compare_counts(
-    rows: Sequence[Mapping[str, Any]], stats: Mapping[str, Any], builder: ChunkBuilder
+    rows: Sequence[Mapping[str, JsonValue]],
+    stats: Mapping[str, JsonValue],
+    builder: ChunkBuilder,
 ) -> None:
     """Compare the counts that a file states with those of its results."""
     errors = sum(map(_failed, rows))
@@ -148,7 +151,7 @@ def _compare_counts(
 
 
 def _measure_assertions(
-    row: Mapping[str, Any], version: Any, builder: ChunkBuilder
+    row: Mapping[str, JsonValue], version: JsonValue, builder: ChunkBuilder
 ) -> None:
     test = json_values.mapping(row.get("testCase"))
     options = json_values.mapping(test.get("options"))
@@ -172,11 +175,11 @@ def _measure_assertions(
 class Grades(msgspec.Struct, frozen=True):
     """The scores of a result, None where nobody judged, and the reason."""
 
-    scores: Mapping[str, Any]
+    scores: Mapping[str, JsonValue]
     error: RolloutError | None = None
 
 
-def _grades(row: Mapping[str, Any]) -> Grades:
+def _grades(row: Mapping[str, JsonValue]) -> Grades:
     """Read a result's scores, and why some are missing."""
     parts = json_values.objects(
         json_values.lookup(row, "gradingResult.componentResults")
@@ -199,7 +202,9 @@ def _grades(row: Mapping[str, Any]) -> Grades:
     return Grades(scores=kept, error=error)
 
 
-def _is_decided(row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> bool:
+def _is_decided(
+    row: Mapping[str, JsonValue], parts: Sequence[Mapping[str, JsonValue]]
+) -> bool:
     """Check whether a test failed or passed whatever the graders that failed would say."""
     threshold = json_values.number(json_values.lookup(row, "testCase.threshold"))
     if threshold is not None:  # of the mean score: the graders could only have added
@@ -207,7 +212,7 @@ def _is_decided(row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> b
     return any(part.get("pass") is False and not _grader_failed(part) for part in parts)
 
 
-def _grader_failed(part: Mapping[str, Any]) -> bool:
+def _grader_failed(part: Mapping[str, JsonValue]) -> bool:
     if json_values.lookup(part, "metadata.graderError") is True:
         return True
     reason = part.get("reason")
@@ -215,15 +220,15 @@ def _grader_failed(part: Mapping[str, Any]) -> bool:
     return failed and isinstance(reason, str) and _crashed(reason) is not None
 
 
-def _named_in(part: Mapping[str, Any]) -> set[str]:
+def _named_in(part: Mapping[str, JsonValue]) -> set[str]:
     """List the named scores that an assertion contributes to."""
     own = json_values.lookup(part, "assertion.metric")
     return {str(own), *json_values.mapping(part.get("namedScores"))}
 
 
 def _named_scores(
-    row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+    row: Mapping[str, JsonValue], parts: Sequence[Mapping[str, JsonValue]]
+) -> JsonObject:
     """Read the named scores as means over the assertions of a name.
 
     Versions that write ``namedScoreWeights`` write means; those before wrote sums.
@@ -243,7 +248,9 @@ def _named_scores(
 
 
 def _contributions(
-    name: str, parts: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+    name: str,
+    parts: Sequence[Mapping[str, JsonValue]],
+    variables: Mapping[str, JsonValue],
 ) -> list[float]:
     """List the scores of the assertions that have a name, which may hold variables of the test."""
 
@@ -260,7 +267,7 @@ def _contributions(
     return [number for number in numbers if number is not None]
 
 
-def _mean_of(total: Any, scores: Sequence[float], count: Any) -> Any:
+def _mean_of(total: JsonValue, scores: Sequence[float], count: JsonValue) -> JsonValue:
     """Divide a sum by the number of its scores; what is no sum of them stays."""
     amount = json_values.number(total)
     number = json_values.number(count)
@@ -274,7 +281,7 @@ def _mean_of(total: Any, scores: Sequence[float], count: Any) -> Any:
     return amount / len(scores) if is_sum else total
 
 
-def _failed(row: Mapping[str, Any]) -> bool:
+def _failed(row: Mapping[str, JsonValue]) -> bool:
     reason = row.get("failureReason")
     if reason is not None:
         return bool(reason == _ERROR)
@@ -282,7 +289,7 @@ def _failed(row: Mapping[str, Any]) -> bool:
     return bool(row.get("error")) and not row.get("gradingResult")
 
 
-def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
+def _usage_of_row(row: Mapping[str, JsonValue]) -> dict[str, float]:
     tokens = json_values.mapping(
         row.get("tokenUsage") or json_values.lookup(row, "response.tokenUsage")
     )

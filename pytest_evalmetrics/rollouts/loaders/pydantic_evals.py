@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -14,6 +14,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 # where a case's metrics have our usage
@@ -91,10 +92,10 @@ class PydanticEvals(ToolLoader):
 
 
 def _judged_by_evaluators(
-    case: Mapping[str, Any], builder: ChunkBuilder
-) -> tuple[dict[str, Any], RolloutError | None]:
+    case: Mapping[str, JsonValue], builder: ChunkBuilder
+) -> tuple[JsonObject, RolloutError | None]:
     """Read a case's scores, and the exception of its task or of an evaluator."""
-    scores: dict[str, Any] = {}
+    scores: JsonObject = {}
     for kind in ("scores", "assertions"):
         for name, result in json_values.mapping(case.get(kind)).items():
             settings = {
@@ -122,5 +123,5 @@ def _judged_by_evaluators(
     return scores, None
 
 
-def _value(result: Any) -> Any:
+def _value(result: JsonValue) -> JsonValue:
     return result.get("value") if isinstance(result, dict) else result

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.not_judged import RolloutError
+from pytest_evalmetrics.rollouts.repeated_reports import RepeatedReports
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _RESOLVED: Final = "resolved_ids"
@@ -35,8 +38,13 @@ class SweBench(ToolLoader):
     """Reads the report of a run: an instance is a task with one rollout, resolved or not.
 
     Instances that hit an infrastructure failure or an error are missing; those of the data set
-    that the run did not submit are left out.
+    that the run did not submit are left out. Further reports of the same instances are attempts.
     """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._reports = RepeatedReports()
+        self._model: str | None = None  # of the first report, by its name
 
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
@@ -51,6 +59,8 @@ class SweBench(ToolLoader):
             for name in (_RESOLVED, *_UNRESOLVED, *_NOT_JUDGED)
             for instance in lists.get(name, ())
         )
+        self._must_be_of_one_model(source)
+        self._reports.add(source, instances)
         members = {name: frozenset(ids) for name, ids in lists.items()}
         reasons = json_values.mapping(report.get("failure_reasons"))
         for instance in instances:
@@ -60,10 +70,13 @@ class SweBench(ToolLoader):
                 record={"instance_id": instance},
                 name=f"{source.shown}: {instance}",
                 task=instance,
-                sample=0,
+                sample=self._reports.sample(instance),
                 scores={"reward": None if error else resolved},
                 error=error,
             )
+        note = self._reports.note(source)
+        if note is not None:
+            builder.notes.append(note)
         left_out = len(lists.get("incomplete_ids", ()))
         if left_out:
             builder.notes.append(
@@ -73,9 +86,23 @@ class SweBench(ToolLoader):
             count = len(lists.get(name, ())) if name else len(instances)
             builder.compare(key, report.get(key), count)
 
+    def _must_be_of_one_model(self, source: Source) -> None:
+        """Refuse reports whose names are of several models: ``<model>.<run>.json``."""
+        model, _, _ = source.path.stem.rpartition(".")
+        if self._model is None:
+            self._model = model
+        elif model != self._model:
+            raise source.error(
+                f"the reports are of several models by their names: {self._model or 'none'} "
+                f"and {model or 'none'}",
+                hint="give each its own benchmark",
+            )
+
 
 def _error(
-    instance: str, members: Mapping[str, frozenset[str]], reasons: Mapping[str, Any]
+    instance: str,
+    members: Mapping[str, frozenset[str]],
+    reasons: Mapping[str, JsonValue],
 ) -> RolloutError | None:
     if instance in members.get(_RESOLVED, ()):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -18,6 +18,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _NO_SCORE: Final = frozenset(
@@ -54,7 +55,7 @@ class Verifiers(ToolLoader):
         cycled = _ids_are_cycled(source)
         for place, row in rows_of(source):
             content = _content(row)
-            task: Any = row.get("example_id", row.get("id"))
+            task: JsonValue = row.get("example_id", row.get("id"))
             if type(task) not in (int, str):
                 raise source.error_at(
                     place, f"this row's example_id is {task!r}", _HINT
@@ -96,7 +97,7 @@ class Verifiers(ToolLoader):
             builder.measured("verifiers", builder.scores, settings)
 
 
-def _content(row: Mapping[str, Any]) -> list[Any]:
+def _content(row: Mapping[str, JsonValue]) -> list[JsonValue]:
     return [question_of(row.get("prompt")), row.get("answer")]
 
 
@@ -113,7 +114,7 @@ def _ids_are_cycled(source: Source) -> bool:
     return False
 
 
-def _flat_scores(row: Mapping[str, Any]) -> dict[str, Any]:
+def _flat_scores(row: Mapping[str, JsonValue]) -> JsonObject:
     """Read a row's scores, which early versions write flat, and some both ways."""
     flat = {
         key: value
@@ -124,7 +125,7 @@ def _flat_scores(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"reward": row.get("reward"), **flat, **metrics}
 
 
-def _row_error(row: Mapping[str, Any]) -> RolloutError | None:
+def _row_error(row: Mapping[str, JsonValue]) -> RolloutError | None:
     error = row.get("error")
     if not error:
         return None
@@ -158,7 +159,11 @@ class VerifiersTraces(ToolLoader):
                 yield rollout
 
     def _episode(
-        self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
+        self,
+        row: Mapping[str, JsonValue],
+        place: int,
+        source: Source,
+        builder: ChunkBuilder,
     ) -> Iterator[Rollout]:
         task = json_values.first(
             row, "task.key", "task.hash", "task.data.idx", "task.data.id"
@@ -199,7 +204,7 @@ class VerifiersTraces(ToolLoader):
             )
 
 
-def _last_error(holder: Mapping[str, Any]) -> RolloutError | None:
+def _last_error(holder: Mapping[str, JsonValue]) -> RolloutError | None:
     # an error before a successful retry doesn't count
     if holder.get("ok") is not False:
         return None
@@ -210,7 +215,7 @@ def _last_error(holder: Mapping[str, Any]) -> RolloutError | None:
     )
 
 
-def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
+def _trace_scores(trace: Mapping[str, JsonValue]) -> JsonObject:
     rewards = json_values.mapping(trace.get("rewards"))
     parts = []
     for reward in json_values.objects(list(rewards.values())):
@@ -226,7 +231,7 @@ def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
     return {"reward": None, **each, **metrics} | {"reward": json_values.total(parts)}
 
 
-def _trace_agent(trace: Mapping[str, Any]) -> str | None:
+def _trace_agent(trace: Mapping[str, JsonValue]) -> str | None:
     """Name a trace's agent; one that has only the default name is named by its model."""
     name = json_values.lookup(trace, "agent.name")
     calls = json_values.objects(trace.get("calls"))
@@ -236,7 +241,7 @@ def _trace_agent(trace: Mapping[str, Any]) -> str | None:
     return next((each for each in names if isinstance(each, str)), None)
 
 
-def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float]:
+def _trace_usage(trace: Mapping[str, JsonValue]) -> dict[str, float]:
     used = json_values.objects(
         [call.get("usage") for call in json_values.objects(trace.get("calls"))]
     )

@@ -108,8 +108,26 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
         if hasattr(config.option, option):
             setattr(config.option, option, value)
     text += f"From now on: pytest {name}\n"
-    text += f"What its gates can detect: evalmetrics power {name}\n"
+    text += _detectable(written)
     return text + _collected(config, written, adds=adds_path), None
+
+
+def _detectable(written: WrittenBenchmark) -> str:
+    """Say which drops the gates detect with the rollouts that the benchmark starts with."""
+    from pytest_evalmetrics.config import load_benchmarks
+    from pytest_evalmetrics.errors import EvalMetricsError
+    from pytest_evalmetrics.pipeline.first_look import detectable_drops
+    from pytest_evalmetrics.reports.sentences.first_look import detectable_lines
+
+    name = written.path.name
+    try:
+        benchmarks = load_benchmarks(written.path, shown=name)
+        powers = [power for each in benchmarks for power in detectable_drops(each)]
+    except EvalMetricsError:  # the run that follows reports it
+        powers = []
+    lines = "".join(f"  {line}\n" for line in detectable_lines(powers))
+    more = f"More of it: evalmetrics power {name}\n"
+    return f"What its gates detect with 80 % power:\n{lines}{more}" if lines else more
 
 
 def _give_back_stdin(config: pytest.Config) -> None:

@@ -410,3 +410,32 @@ def test_an_absolute_path_is_written_as_a_relative_one(project):
     write(project, "keyed.json")
     project.run("--evalmetrics-init", str(project.path / "keyed.json"))
     assert proposal(project, "keyed.json")[0]["rollouts"]["path"] == "keyed.json"
+
+
+def attempts(tasks):
+    return lines(
+        {"task_id": f"q{n}", "sample": k, "correct": (n + k) % 3 > 0}
+        for n in range(tasks)
+        for k in range(4)
+    )
+
+
+def test_init_says_what_its_gates_detect_and_what_a_drop_of_005_takes(project):
+    project.write("r.jsonl", attempts(60))
+    written = project.run("--evalmetrics-init", "r.jsonl").stdout
+    planned = project.run("r.bench.yaml", "--evalmetrics-plan").stdout
+    written.fnmatch_lines(
+        [
+            "What its gates detect with 80 % power:",
+            "  pass@1: a drop of * over 60 tasks x 4 rollouts; 0.0500 takes * rollouts of each task",
+        ]
+    )
+    (line,) = [text for text in written.lines if text.startswith("  pass@1: a drop of")]
+    detected = line.split("a drop of ")[1].split()[0]
+    planned.fnmatch_lines([f"*pass@1 *60 *4 *{detected} *"])
+
+
+def test_init_says_why_nothing_is_known_of_too_few_tasks(project):
+    project.write("r.jsonl", attempts(3))
+    written = project.run("--evalmetrics-init", "r.jsonl").stdout
+    written.fnmatch_lines(["  pass@1: not known: *"])

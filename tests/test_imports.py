@@ -133,9 +133,11 @@ RULES = {
     "rollouts/loaders/*.py": (
         {"__init__"},
         {
+            "json_types",
             "rollouts.format_keys",
             "rollouts.json_values",
             "rollouts.not_judged",
+            "rollouts.repeated_reports",
             "rollouts.stated_totals",
             "rollouts.tool_loader",
             "rollouts.tool_usage",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.rollout_table import TaskId
+    from pytest_evalmetrics.rollouts.derived_scores import DerivedScore
     from pytest_evalmetrics.rollouts.source import Source, SourceRow
     from pytest_evalmetrics.spec import FieldMap
     from pytest_evalmetrics.spec.sources import JointField
@@ -55,6 +56,8 @@ class Request(msgspec.Struct, frozen=True):
         False  #: Whether each row is a task of its own, whose id is its position.
     )
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
+    #: The scores of ``map:``, ``missing:``, ``all:`` and ``any:``, for the loaders of tools.
+    derived: tuple[DerivedScore, ...] = ()
 
 
 class NotFinite(msgspec.Struct, frozen=True):

@@ -110,6 +110,7 @@ def _whole_rows(
     request = Request(_fields(spec), whole=True)
     files = rollout_files(spec, base)
     shape = _shape_of(spec, base, request)
+    request = _with_derived(request, spec)
     for source, loader in _opened(spec, request, files, shape):
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
@@ -144,6 +145,24 @@ def _shape_of(spec: FilesSpec, base: Path, request: Request) -> Shape | None:
     return Shape(_shaped(spec), base, request)
 
 
+def _with_derived(request: Request, spec: FilesSpec) -> Request:
+    """Let the loaders of tools derive scores."""
+    if not spec.shaped:
+        return request
+    from pytest_evalmetrics.rollouts.derived_scores import derived_scores  # rarely
+
+    return structs.replace(request, derived=tuple(derived_scores(_shaped(spec))))
+
+
+def _is_of_a_tool(spec: FilesSpec, source: Source) -> bool:
+    """Check for a tool's file whose scores alone are derived, which its loader does."""
+    from pytest_evalmetrics.rollouts.tool_loader import ToolLoader  # shaped ones only
+
+    kind = find_loader(spec.format, source)
+    is_tool = isinstance(kind, type) and issubclass(kind, ToolLoader)
+    return is_tool and _shaped(spec).derives_scores_only
+
+
 def _opened(
     spec: FilesSpec,
     request: Request,
@@ -154,7 +173,7 @@ def _opened(
     used: dict[LoaderFactory, Loader] = {}
     for file in files:
         source = open_source(file)
-        if shape is not None:
+        if shape is not None and not _is_of_a_tool(spec, source):
             yield shape.open(source), shape
         else:
             kind = find_loader(spec.format, source)
@@ -289,6 +308,7 @@ def _read_in_order(
 ) -> RolloutTable:
     table = TableBuilder(request)
     shape = _shape_of(spec, base, request)
+    request = _with_derived(request, spec)
     for source, loader in _opened(spec, request, files, shape):
         rows = 0
         try:
@@ -306,6 +326,6 @@ def _read_in_order(
             raise source.error(
                 "the file holds no row", hint="did the run that writes it fail?"
             )
-    notes = () if shape is None else shape.finish()
+    notes = () if shape is None or not shape.was_used else shape.finish()
     built = table.build()
     return structs.replace(built, notes=(*built.notes, *notes))

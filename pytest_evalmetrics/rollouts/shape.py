@@ -51,10 +51,12 @@ class Shape:
         self._filters = row_filters(spec, task=self._task)
         self._columns = Columns(request)
         self._partners = Partners(spec.join, base) if spec.join is not None else None
+        self.was_used = False  # whether it has opened a file
         self._met: set[str] = set()  # the derived scores of which a row has a value
 
     def open(self, source: Source) -> Source:
         """Choose how the file's places are counted."""
+        self.was_used = True
         spec = self._spec
         if spec.format not in (None, "json", "jsonl", *TABLES):
             message = f"the rows of format: {spec.format} have a shape of their own; rows:, map: "

@@ -208,6 +208,9 @@ class ChunkBuilder:
     def _scores_of(self, rollout: Rollout) -> dict[str, float | None]:
         """Read the scores of a rollout, and those that ``fields:`` maps, as finite numbers."""
         scores = dict(rollout.scores)
+        for derived in self._request.derived:
+            held = {**rollout.record, **rollout.scores}
+            scores[derived.name] = derived.of(held, rollout.name)
         for name, path in self._paths.items():
             if path in scores:
                 scores[name] = scores[path]
@@ -278,6 +281,10 @@ class ChunkBuilder:
                 for name, path in self._paths.items():
                     if path == entry[2] or path not in self.scores:
                         yield entry[0], "scores", name
+
+    def _ruler_of_derived(self) -> Iterator[tuple[str, str, str]]:
+        for derived in self._request.derived:
+            yield from derived.ruler
 
     def _amount(self, name: str, value: JsonValue, rollout: Rollout) -> float | None:
         """Take a score as a finite number; note why it is none."""
@@ -374,7 +381,7 @@ class ChunkBuilder:
             content=self._content,
             versioned=self.versioned,
             positional=self.positional and self._request.fields.task is None,
-            ruler=tuple(self._ruler_entries()),
+            ruler=(*self._ruler_entries(), *self._ruler_of_derived()),
             directions=directions,
             record_ids=self._record_ids,
             attempts=self.attempts,

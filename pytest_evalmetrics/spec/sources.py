@@ -251,6 +251,14 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
             )
         )
 
+    @property
+    def derives_scores_only(self) -> bool:
+        """Whether rows are as the files have them, and scores alone are derived."""
+        moves_rows = any(
+            (self.rows, self.keyed, self.lists, self.where, self.pivot, self.join)
+        )
+        return self.shaped and not moves_rows
+
     def like(self, other: "RolloutsSpec | None") -> Self:
         """Inherit the form of other files, unless this one describes its own."""
         described = self.shaped or self.format or self.fields != FieldMap()

@@ -5,8 +5,10 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rollouts.layouts import BY_KEYS, LAYOUTS
+from rollouts.tool_files import part, promptfoo, promptfoo_row
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, DataError
@@ -335,3 +337,41 @@ def test_the_published_reliability_of_tau_bench(project):
     estimates = project.report()["benchmarks"][0]["agents"][0]["estimates"]
     published = [0.420, 0.273, 0.220, 0.200]  # the project's README
     assert [round(estimates[f"pass^{k}"]["value"], 3) for k in range(1, 5)] == published
+
+
+def test_words_of_a_tools_own_scores_are_mapped(folder):
+    results = promptfoo(
+        promptfoo_row("a", [part(1)]),
+        promptfoo_row("b", [part(0)]),
+    )
+    folder.json(results, "r.json")
+    spec = spec_of(
+        folder,
+        "{path: r.json, fields: {reward: success}, "
+        'map: {reward: {"true": 1, "false": 0.25}}}',
+    )
+    table = folder.load(spec=spec, scores=["reward"])
+    assert table.scores["reward"].tolist() == [1, 0.25]
+    assert "map reward" in table.ruler
+
+
+def test_a_tools_own_scores_that_mean_not_judged_are_missing(folder):
+    results = promptfoo(
+        promptfoo_row("a", [part(1)]),
+        promptfoo_row("b", [part(0)]),
+    )
+    folder.json(results, "r.json")
+    spec = spec_of(
+        folder, "{path: r.json, fields: {reward: score}, missing: {reward: [0]}}"
+    )
+    table = folder.load(spec=spec, scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [1, np.nan])
+
+
+def test_a_word_of_a_tools_score_that_map_does_not_name_is_an_error(folder):
+    folder.json(promptfoo(promptfoo_row("a", [part(1)])), "r.json")
+    spec = spec_of(
+        folder, '{path: r.json, fields: {reward: success}, map: {reward: {"1": 1}}}'
+    )
+    refused = folder.refused(spec=spec, scores=["reward"])
+    assert "no number for 'true'" in refused.message

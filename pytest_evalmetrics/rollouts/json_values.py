@@ -68,11 +68,13 @@ def seconds(time: JsonValue) -> float | None:
         return None
 
 
-def lookup(record: JsonValue | Mapping[str, JsonValue], path: str) -> JsonValue:
+def lookup(record: object, path: str) -> JsonValue:
     """Follow a dotted path; a key that holds dots comes first. None if it leads nowhere."""
+    value: JsonValue
     if isinstance(record, dict):
         if path in record:
-            return record[path]
+            value = record[path]
+            return value
         head, dot, _ = path.rpartition(".")
         while dot:
             if head in record:
@@ -83,7 +85,8 @@ def lookup(record: JsonValue | Mapping[str, JsonValue], path: str) -> JsonValue:
     elif isinstance(record, list):
         head, _, rest = path.partition(".")
         if head.isdecimal() and int(head) < len(record):
-            return lookup(record[int(head)], rest) if rest else record[int(head)]
+            value = record[int(head)]
+            return lookup(value, rest) if rest else value
     return None
 
 

@@ -306,6 +306,8 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     notes: tuple[
         str, ...
     ] = ()  # for a reader: values that count as missing and why, counted
+    # score -> those of the notes that are about it
+    score_notes: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
     # `content_hash` of each row's task, empty if unknown; None if all are unknown
     content: NDArray[np.bytes_] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -44,5 +45,7 @@ def rollouts_of(
     # numbers of a data set belong to the questions: only those that metrics name are
     # scores, and only their notes matter
     scores = {name: table.scores[name] for name in wanted}
-    notes = tuple(note for note in table.notes if note.partition(":")[0] in wanted)
+    notes = tuple(
+        chain.from_iterable(table.score_notes.get(name, ()) for name in wanted)
+    )
     return structs.replace(table, scores=scores, notes=notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,7 @@ from pytest_evalmetrics.model.rollout_table import (
 from pytest_evalmetrics.rollouts.source import Source, score_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -279,7 +280,7 @@ class TableBuilder:
             for name, column in scores.items()
             if name not in self._fractional and not np.isnan(column).any()
         )
-        notes = self._all_notes(scores)
+        score_notes = self._notes_of_scores(scores)
         ordered = {}
         for name in tuple(
             scores
@@ -300,7 +301,11 @@ class TableBuilder:
                 for name, (codes, column) in self._labels.items()
             },
             sources=tuple(self._source_files()),
-            notes=notes,
+            notes=(
+                *self._notes_of_files(),
+                *chain.from_iterable(score_notes.values()),
+            ),
+            score_notes=score_notes,
             read_as=np.arange(self._rows)[order],
             content=None if content is None else content[order],
             positional=self._positional,
@@ -572,7 +577,8 @@ class TableBuilder:
             return DataError(message, file=self._names[int(row)], hint=hint)
         return self._source(row).error_at(self._place[row], message, hint)
 
-    def _all_notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
+    def _notes_of_files(self) -> tuple[str, ...]:
+        """Say what concerns whole files, tasks or rollouts."""
         notes = list(self._chunk_notes)
         dealt = [
             task
@@ -599,21 +605,27 @@ class TableBuilder:
                 "graded all the same" if graded else "without a score, which is missing"
             )
             notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
-        for name in scores:
-            for (score, what), (count, first) in self._not_finite.items():
-                if score == name:
-                    values = many(count, "value", "is")
-                    counts = "counts" if count == 1 else "count"
-                    notes.append(
-                        f"{name}: {values} {what} and {counts} as missing ({first})"
-                    )
-            # texts of a score that is a number elsewhere
-            for (score, usage), first in self._not_numbers.items():
-                if score == name and (name, usage) in self._columns:
-                    note = f"{name}: in some rows this is not a number and counts as missing"
-                    notes.append(f"{note}, first in {first}")
-                    break
         return tuple(notes)
+
+    def _notes_of_scores(self, scores: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Say of each score which of its values count as missing."""
+        notes = {name: tuple(self._notes_of_score(name)) for name in scores}
+        return {name: several for name, several in notes.items() if several}
+
+    def _notes_of_score(self, name: str) -> Iterator[str]:
+        for (score, what), (count, first) in self._not_finite.items():
+            if score == name:
+                values = many(count, "value", "is")
+                counts = "counts" if count == 1 else "count"
+                yield f"{name}: {values} {what} and {counts} as missing ({first})"
+        # texts of a score that is a number elsewhere
+        for (score, usage), first in self._not_numbers.items():
+            if score == name and (name, usage) in self._columns:
+                note = (
+                    f"{name}: in some rows this is not a number and counts as missing"
+                )
+                yield f"{note}, first in {first}"
+                return
 
 
 def _steps(*columns: NDArray[Any]) -> NDArray[np.int64]:

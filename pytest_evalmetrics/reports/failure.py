@@ -19,7 +19,6 @@ from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model import reasons as kinds
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, flipped_tasks, triage, wording
-from pytest_evalmetrics.reports.failure_layout import text_of
 from pytest_evalmetrics.reports.sentences import (
     allowed_text,
     bound_of,
@@ -123,11 +122,6 @@ def joined(failures: Sequence[Failure]) -> Failure:
 def below_the_call(call: Iterable[str], failure: Failure) -> Failure:
     """Show a failure below the test's own lines that it comes from."""
     return structs.replace(failure, blocks=[*map(Line, call), Line(), *failure.blocks])
-
-
-def text_of_result(result: BenchmarkResult) -> str:
-    """Write all of a benchmark's failure."""
-    return text_of(failure_of_result(result))
 
 
 def _first_reason(result: BenchmarkResult) -> str:

@@ -52,6 +52,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     drawn: int = 5  # changes in the picture
     others: int  # skipped, changed, drifting ones
     trends: int
+    with_cases: bool  # of causes: the table has them where it is short
 
 
 # a page has to open, and GitHub drops a summary of more than 1 MiB
@@ -63,6 +64,7 @@ WHOLE = Size(
     benchmarks_with_tasks=20,
     others=100,
     trends=50,
+    with_cases=True,
 )
 _EXCERPT = 60  # letters of an answer
 _LAST_VALUES = 5
@@ -129,14 +131,17 @@ def head(report: RunReport, size: Size) -> list[str]:
     stale = run_wording.stale_baselines(report.benchmarks)
     warnings += [f"- ⚠️ {plain(text)}" for text in stale]
     lines += _block((), capped(warnings, size.others, "- and {} more, in report.json"))
-    return lines + _causes(report)
+    return lines + _causes(report, with_cases=size.with_cases)
 
 
-def _causes(report: RunReport) -> list[str]:
+def _causes(report: RunReport, *, with_cases: bool) -> list[str]:
+    """List the causes of many failures, each with its strongest case."""
     lines = []
     for cause in triage.triage(report.benchmarks):
         lines.append(f"- **{plain(cause.head)}**")
-        lines += [f"  - {plain(text)}" for text in (cause.case, cause.command) if text]
+        if with_cases:
+            texts = (cause.case, cause.command)
+            lines += [f"  - {plain(text)}" for text in texts if text]
     return [*lines, ""] if lines else []
 
 
@@ -430,8 +435,9 @@ def comment(report: RunReport, most: int, page: str = "") -> str:
         drawn=3,
         others=2,
         trends=0,
+        with_cases=False,
     )
-    lines = _without_causes(head(report, size), report)
+    lines = head(report, size)
     lines += failing_part(report, size, page)
     lines += _short_reasons(report, size)
     lost = _without_result(report, msgspec.structs.replace(size, failing=3))
@@ -455,13 +461,6 @@ def _first(lines: Sequence[str], most: int) -> list[str]:
     if kept.count("<pre>") > kept.count("</pre>"):
         kept.append("</pre>")
     return kept
-
-
-def _without_causes(lines: list[str], report: RunReport) -> list[str]:
-    """Leave out the causes' cases and commands: the table has them."""
-    if not _causes(report):
-        return lines
-    return [line for line in lines if not line.startswith("  - ")]
 
 
 def _command(text: str) -> str:

@@ -301,4 +301,5 @@ def test_a_thousand_benchmarks_are_a_screen_or_two(project):
     benchmarks(project, *(entry(f"b{n:04}") for n in range(1000)), metrics="[pass@1]")
     lines = section(seen(project), "benchmarks")
     assert len(lines) < 50
+    assert all(len(line) <= 80 for line in lines)
     assert "... and 970 more that pass (-v shows them)" in lines

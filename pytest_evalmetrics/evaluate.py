@@ -21,6 +21,7 @@ from pytest_evalmetrics.model.reasons import (
 from pytest_evalmetrics.model.results import BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline import (
+    accepted_levels,
     anchors,
     comparing,
     judging,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.gates import SingleTasks
     from pytest_evalmetrics.gates.sequential import Look
+    from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
@@ -89,6 +91,8 @@ class EvaluationInput(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget | None = None  # of the benchmark, that its rounds share
     # the tasks of which rollouts are drawn; None for all
     only_tasks: frozenset[str] | None = None
+    # changes that a file of the repository accepts for this benchmark
+    accepted: tuple[AcceptedLevel, ...] = ()
 
 
 class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
@@ -511,7 +515,8 @@ def _judge_comparisons(stages: Stages) -> list[Check]:
         checks = anchors.attribute(checks, shift, reward)
     if stages.reduced.error is None:
         checks += judging.lost_agents(terms, stages.loaded.table.agents)
-    return checks
+    levels = accepted_levels.open_levels(given.accepted, terms.reference)
+    return accepted_levels.with_accepted_levels(checks, levels)
 
 
 def _undecided(check: Check) -> Check:
@@ -588,6 +593,7 @@ def _finished(
         changes=(*_remarks(stages), *_behaviour_remarks(behaviour)),
         behaviour=behaviour,
         ruler={} if measurement is None else measurement.ruler,
+        accepted_levels=_accepted_marks(stages, checks),
         sources=outcome.sources_of(stages.loaded.table),
     )
     baseline = _baseline(stages, checks)
@@ -613,6 +619,14 @@ def _finished(
         kept_rows=None if stages.kept is None else stages.kept.data,
         pictures=_pictures(stages, flipped) if given.detailed or not has_passed else {},
     )
+
+
+def _accepted_marks(stages: Stages, checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return the marks of accepted changes, which are honoured once."""
+    terms = stages.compared.terms
+    if terms is None:
+        return ()
+    return accepted_levels.known_marks(stages.given.accepted, terms.reference, checks)
 
 
 def _result(
@@ -660,6 +674,9 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
     if compared.terms is not None and not stages.given.updates:
         if stages.rows.scored is not None and stages.rows.scored.anchors is not None:
             yield from anchors.notes(_judge_shift(stages), compared.terms.reference)
+        yield from accepted_levels.notes(
+            stages.given.accepted, compared.terms.reference, checks
+        )
         pairing_notes = comparing.pairing_notes(compared.terms, compared.agents)
         yield from dict.fromkeys(pairing_notes)
         yield from judging.improvements(

@@ -53,6 +53,7 @@ def run_of(
         agents={agent.agent: _points(result, agent) for agent in result.agents},
         reason=reason if starts else "",
         ruler=result.ruler,
+        accepted_levels=result.accepted_levels,
         baseline=kept,
     )
 

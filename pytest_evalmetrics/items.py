@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
+    from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
     from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
@@ -404,8 +405,10 @@ def _input(
     of_history = spec.baseline is not None and spec.baseline.of_history
     # whether this run accepts a change against the history, and records that in it
     accepts = bool(of_history and updates and history is not None)
+    by_file = spec.baseline is not None and (of_history or spec.baseline.report)
     return EvaluationInput(
         benchmark=benchmark,
+        accepted=_accepted(config, label) if by_file else (),
         item_id=label,
         hooks=_hooks(item, spec),
         updates=accepts if store is None else store.updates,
@@ -418,6 +421,14 @@ def _input(
         baseline=store,
         **options,
     )
+
+
+def _accepted(config: pytest.Config, label: str) -> tuple[AcceptedLevel, ...]:
+    """Return the changes that the project accepts for a benchmark."""
+    from pytest_evalmetrics.baselines.accepted_file import read_accepted  # rare
+
+    levels = read_accepted(config.rootpath)
+    return tuple(level for level in levels if level.benchmark == label)
 
 
 def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:

@@ -245,11 +245,13 @@ class RunResults:
         from pytest_evalmetrics.pipeline.drifting import drifts_of
         from pytest_evalmetrics.reports.sentences import drift_sentence
 
+        is_accepted = any(check.accepted for check in result.checks)
+        starts = settings.updates(self._config) or is_accepted
         run = run_of(
             result,
             self._origin,
-            starts=settings.updates(self._config),
-            reason=accepted_reason(self._config),
+            starts=starts,
+            reason=accepted_reason(self._config) or "; ".join(result.accepted_levels),
             baseline=self._baselines[result.id],
         )
         if not run.usable:

@@ -51,6 +51,7 @@ class _Entry(msgspec.Struct, frozen=True):
     agents: list[_Agent]
     checks: list[_Check]
     ruler: Mapping[str, Mapping[str, object]] | None = None
+    accepted_levels: tuple[str, ...] = ()
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -78,7 +79,9 @@ def from_report(
     _refuse_incomplete(entry, shown)
     agents = {agent.agent: _agent_document(agent) for agent in entry.agents}
     # a report without a ruler is one that measured nothing that could change
-    provenance = Provenance(ruler=entry.ruler or None)
+    provenance = Provenance(
+        ruler=entry.ruler or None, accepted_levels=entry.accepted_levels or None
+    )
     return baseline_document(benchmark, agents, provenance)
 
 

@@ -79,6 +79,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # the judge's scores of rows with people's labels
     anchors: Mapping[str, object] | None = None
     ruler: Mapping[str, Mapping[str, object]] | None = None
+    # changes that a file of the repository accepts, and that were honoured
+    accepted_levels: Sequence[str] | None = None
     # `recorded` and `files` of each of several runs
     runs: Sequence[Mapping[str, object]] | None = None
     digest: str | None = None

@@ -39,6 +39,8 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""  # why the change was accepted
     ruler: Mapping[str, Mapping[str, Any]] = {}
     drift: tuple[str, ...] = ()  # its metrics that drift, for people
+    # changes that a file of the repository accepts, and that were honoured
+    accepted_levels: tuple[str, ...] = ()
     # the run as a baseline, with the numbers of each task, where the benchmark asks
     # for it: JSON
     baseline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET

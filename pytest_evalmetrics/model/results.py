@@ -154,6 +154,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     flips: tuple[Flip, ...] = ()  # the tasks that changed most, if it does not pass
     # what each agent does, where the benchmark asks for it
     behaviour: tuple[BehaviourFacts, ...] = ()
+    # changes that evalmetrics-accepted.yaml accepts: honoured in this run, or before
+    accepted_levels: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -200,16 +200,18 @@ def _of_history(
     of_benchmarks, notes = runs_of_history.read_history(file, shown)
     runs = of_benchmarks.get(label, ())
     usable = runs_of_history.usable_runs(runs)
+    spent = tuple(mark for run in runs for mark in run.accepted_levels)
     if settings.history_runs is None:
         anchors = runs_of_history.Anchors(
             settings.against, runs, shown, settings.min_coverage
         )
         rulers = [run.ruler for run in usable if run.ruler]
+        ruler = {"ruler": rulers[-1]} if rulers else {}
         return Reference(
             acceptance=Acceptance.HISTORY,
             anchors=anchors,
             notes=tuple(notes),
-            provenance={"ruler": rulers[-1]} if rulers else {},
+            provenance={**ruler, "accepted_levels": spent},
         )
     kept = [bytes(run.baseline) for run in usable if run.baseline is not msgspec.UNSET]
     kept = kept[-settings.history_runs :]
@@ -223,7 +225,12 @@ def _of_history(
         left_out = of_many(len(merge_notes), len(kept), "run", "is")
         notes.append(f"history: {left_out} not compared with: {merge_notes[-1]}")
     reference = _recorded(merged, shown, Acceptance.HISTORY)
-    return structs.replace(reference, notes=tuple(notes), origin=f"{shown}, {last}")
+    return structs.replace(
+        reference,
+        notes=tuple(notes),
+        provenance={**reference.provenance, "accepted_levels": spent},
+        origin=f"{shown}, {last}",
+    )
 
 
 def _merged(

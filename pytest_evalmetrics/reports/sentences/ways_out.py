@@ -28,7 +28,7 @@ _LIMIT_OTHERWISE = (
 
 _ACCEPT = {
     Acceptance.OTHER_RUN: "compare with a newer run",
-    Acceptance.REPORT: "compare with a newer run",
+    Acceptance.REPORT: "accept its level in evalmetrics-accepted.yaml",
     Acceptance.HISTORY: f"accept it with {_START}: from that run on the history counts anew",
 }
 _ACCEPT_TASKS = {

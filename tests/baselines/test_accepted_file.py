@@ -1,0 +1,106 @@
+"""``evalmetrics-accepted.yaml``: an intended drop against a report or a history, once."""
+
+import shutil
+
+import pytest
+
+ENTRY = (
+    "- benchmark: math.bench.yaml::math\n"
+    "  metric: mean_reward\n"
+    "  level: 0.5\n"
+    "  reason: shorter prompt\n"
+)
+GOOD = [[1.0]] * 40
+WORSE = [[1.0]] * 20 + [[0.0]] * 20
+BAD = [[0.0]] * 40
+
+
+@pytest.fixture
+def main(project):
+    """A branch that is held against the report of main, where all tasks pass."""
+    project.rollouts(GOOD)
+    project.bench("metrics: [mean_reward]\nexpect: {tasks: 40}")
+    project.run()
+    project.bench(
+        "metrics: [mean_reward]\nexpect: {tasks: 40}\nbaseline: {report: main.json}"
+    )
+    publish(project)
+    return project
+
+
+def publish(project):
+    """Let the last report be that of main."""
+    shutil.copy(project.path / "evalmetrics/report.json", project.path / "main.json")
+
+
+def test_a_drop_is_refused_with_the_file_that_accepts_it(main):
+    main.rollouts(WORSE)
+    result = main.run()
+    assert result.ret == 1
+    assert "evalmetrics-accepted.yaml" in result.stdout.str()
+
+
+def test_a_level_that_is_accepted_passes_and_is_said(main):
+    main.rollouts(WORSE)
+    main.write("evalmetrics-accepted.yaml", ENTRY)
+    result = main.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "*accepted by evalmetrics-accepted.yaml: mean_reward from 1 to 0.5: shorter prompt*"
+        ]
+    )
+
+
+def test_less_than_the_level_fails(main):
+    main.rollouts(BAD)
+    main.write("evalmetrics-accepted.yaml", ENTRY)
+    assert main.run().ret == 1
+
+
+def test_the_change_is_honoured_once(main):
+    main.rollouts(WORSE)
+    main.write("evalmetrics-accepted.yaml", ENTRY)
+    main.run()
+    publish(main)  # main has the new level, and the report says that it was accepted
+    main.rollouts(GOOD)
+    assert main.run().ret == 0
+    publish(main)  # and it recovers
+    main.rollouts(WORSE)
+    result = main.run()
+    assert result.ret == 1
+    assert "counts no more: remove the entry" in result.stdout.str()
+
+
+def test_an_entry_for_another_benchmark_accepts_nothing(main):
+    main.rollouts(WORSE)
+    main.write("evalmetrics-accepted.yaml", ENTRY.replace("::math", "::maths"))
+    assert main.run().ret == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["level: 1\n", "- {benchmark: a}\n", "- {\n", "- [1]\n", ENTRY + "  level2: 1\n"],
+)
+def test_a_file_that_is_no_list_of_entries_is_refused(main, text):
+    main.rollouts(WORSE)
+    main.write("evalmetrics-accepted.yaml", text)
+    result = main.run()
+    assert result.ret == 1
+    shown = result.stdout.str()
+    assert "evalmetrics-accepted.yaml" in shown
+    assert "Traceback" not in shown
+
+
+def test_a_history_begins_anew_with_an_accepted_level(project):
+    keys = "metrics: [mean_reward]\nexpect: {tasks: 40}\nbaseline: {history: 5}"
+    project.rollouts(GOOD)
+    project.bench(keys)
+    history = "--evalmetrics-history=history.jsonl"
+    project.run(history, "--evalmetrics-update")
+    project.rollouts(WORSE)
+    assert project.run(history).ret == 1
+    project.write("evalmetrics-accepted.yaml", ENTRY)
+    assert project.run(history).ret == 0
+    (project.path / "evalmetrics-accepted.yaml").unlink()
+    assert project.run(history).ret == 0

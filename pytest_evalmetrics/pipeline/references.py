@@ -200,7 +200,8 @@ def _of_history(
     of_benchmarks, notes = runs_of_history.read_history(file, shown)
     runs = of_benchmarks.get(label, ())
     usable = runs_of_history.usable_runs(runs)
-    spent = tuple(mark for run in runs for mark in run.accepted_levels)
+    marks = tuple(mark for run in runs for mark in run.accepted_levels)
+    spent = {"accepted_levels": marks} if marks else {}
     if settings.history_runs is None:
         anchors = runs_of_history.Anchors(
             settings.against, runs, shown, settings.min_coverage
@@ -211,7 +212,7 @@ def _of_history(
             acceptance=Acceptance.HISTORY,
             anchors=anchors,
             notes=tuple(notes),
-            provenance={**ruler, "accepted_levels": spent},
+            provenance={**ruler, **spent},
         )
     kept = [bytes(run.baseline) for run in usable if run.baseline is not msgspec.UNSET]
     kept = kept[-settings.history_runs :]
@@ -228,7 +229,7 @@ def _of_history(
     return structs.replace(
         reference,
         notes=tuple(notes),
-        provenance={**reference.provenance, "accepted_levels": spent},
+        provenance={**reference.provenance, **spent},
         origin=f"{shown}, {last}",
     )
 

@@ -47,6 +47,8 @@ def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
         del document["stale"]
     if not result.behaviour:  # the benchmark does not ask for it
         del document["behaviour"]
+    if not result.accepted_levels:
+        del document["accepted_levels"]
     pairs = zip(result.checks, document["checks"], strict=True)
     document["checks"] = [_check(check, facts) for check, facts in pairs]
     return document

@@ -112,7 +112,7 @@ def test_the_reason_stays_in_a_committed_baseline_until_its_numbers_change(proje
     project.bench(FILE.replace("{history: 3}", "true"))
     rollouts(project, 1)
     for alone in (["--evalmetrics-reason", "x"], ["--evalmetrics-add-run"]):
-        assert "needs --snapshot-update" in project.run(*alone).stderr.str()
+        assert "needs --evalmetrics-update" in project.run(*alone).stderr.str()
     project.run("--snapshot-update", "--evalmetrics-reason", "first one")
     path = project.baseline()
     before = path.read_bytes()

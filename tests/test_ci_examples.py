@@ -1,4 +1,4 @@
-"""The workflows of examples/ci, with the action and the component that they use, step by step.
+"""The repository of examples/ci, from an empty folder to a red pull request, step by step.
 
 A runner's part is done here: it evaluates expressions, keeps artifacts as the artifact service
 does, and answers for the API. The steps themselves are executed; those that install need a package
@@ -26,32 +26,49 @@ CI = ROOT / "examples" / "ci"
 REPOSITORY = "me/it"
 
 
+MADE_HERE = ("results.json", "evalmetrics", "__pycache__", ".pytest_cache", "main")
+REGRESSION = "pass@1 fell from 0.8571 to 0.7143"
+
+
 @pytest.fixture
 def checkout(tmp_path):
-    """A project as a runner checks it out: one folder of benchmarks with its baselines."""
+    """The example's repository after README's quickstart, as a runner checks it out."""
     folder = tmp_path / "project"
+    folder.mkdir()
+    assert execute("git init -q -b main", folder, {}) == 0
     shutil.copytree(
-        ROOT / "examples" / "digits",
-        folder / "benchmarks",
-        ignore=shutil.ignore_patterns("evalmetrics", "__pycache__"),
+        CI, folder, ignore=shutil.ignore_patterns(*MADE_HERE), dirs_exist_ok=True
     )
+    quickstart = "python eval.py && pytest --evalmetrics-init results.json"
+    assert execute(quickstart, folder, {}) == 0
+    return committed(folder)
+
+
+def committed(folder):
+    """Commit everything that git does not ignore, and leave what a clone has."""
+    identity = "-c user.name=me -c user.email=me@example.org"
+    commands = f"git add -A && git {identity} commit -q -m change && git clean -fdqx"
+    assert execute(commands, folder, {}) == 0
     return folder
 
 
 def spoil(folder):
-    """Let the regressed forest take the forest's place, as a bad change would."""
-    runs = folder / "benchmarks" / "runs"
-    shutil.copy(runs / "regressed_forest.jsonl", runs / "forest.jsonl")
+    """Remove the rule for refunds, as a change that goes too far would."""
+    bot = folder / "bot.py"
+    lines = bot.read_text(encoding="utf-8").splitlines(keepends=True)
+    bot.write_text("".join(line for line in lines if "refund" not in line))
+    committed(folder)
 
 
 def against_main(folder):
     """Compare with main's last report, and commit no baseline."""
-    bench = folder / "benchmarks"
-    shutil.rmtree(bench / "__baselines__")
-    (bench / "digits.bench.yaml").write_text(
-        "benchmark:\n  name: forest\n  rollouts: runs/forest.jsonl\n  num_samples: 4\n"
-        "  metrics: [pass@1]\n  baseline: {report: ../main/report.json}\n"
+    shutil.rmtree(folder / "__baselines__")
+    bench = folder / "results.bench.yaml"
+    text = bench.read_text(encoding="utf-8")
+    bench.write_text(
+        text.replace("baseline: true", "baseline: {report: main/report.json}")
     )
+    committed(folder)
 
 
 def execute(command, folder, environment):
@@ -201,12 +218,18 @@ class Github:
         return re.sub(r"\{0\}", "{}", replaced)
 
     def workflow(self, file, **matrix):
-        """Execute the only job of a workflow; give the code that it ends with."""
-        (job,) = yaml.safe_load((CI / file).read_text(encoding="utf-8"))[
-            "jobs"
-        ].values()
-        (step,) = [s for s in job["steps"] if "pytest-evalmetrics" in s.get("uses", "")]
-        return self.action(**{**step["with"], **matrix})
+        """Execute the steps of a workflow's only job; return the code that it ends with."""
+        text = (CI / ".github" / "workflows" / file).read_text(encoding="utf-8")
+        (job,) = yaml.safe_load(text)["jobs"].values()
+        for step in job["steps"]:
+            code = 0
+            if "run" in step:
+                code = execute(step["run"], self.folder, self.environment)
+            elif "pytest-evalmetrics" in step["uses"]:
+                code = self.action(**{**step.get("with", {}), **matrix})
+            if code:
+                return code
+        return 0
 
     def action(self, **inputs):
         action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -270,7 +293,7 @@ class Github:
 
 def test_the_action_is_green_and_keeps_the_journal(checkout, tmp_path, service):
     runner = Github(service, checkout, tmp_path, "pull_request")
-    assert runner.workflow("github-actions.yml") == 0
+    assert runner.workflow("benchmarks.yml") == 0
     assert "Benchmarks: PASS" in runner.page.read_text(encoding="utf-8")
     assert len(runner.cached) == len(set(runner.cached)) + 1 == 2  # restored, and saved
 
@@ -283,11 +306,11 @@ def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
     fork = {"id": 9, "branch": "main", "event": "pull_request", "status": "success"}
     service.runs = [fork]
     early = Github(service, checkout, tmp_path, "pull_request", run=1)
-    assert early.workflow("github-actions.yml") == 1
+    assert early.workflow("benchmarks.yml") == 1
     assert "--evalmetrics-first-run" in early.page.read_text(encoding="utf-8")
 
     first = Github(service, checkout, tmp_path, "push", run=2)
-    assert first.workflow("github-actions.yml") == 0
+    assert first.workflow("benchmarks.yml") == 0
     assert "this is the first run" in first.page.read_text(encoding="utf-8")
     assert len(first.cached) == 2
     service.runs = [
@@ -297,8 +320,8 @@ def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
 
     spoil(checkout)
     change = Github(service, checkout, tmp_path, "pull_request", run=3)
-    assert change.workflow("github-actions.yml") == 1
-    assert "pass@1 fell from 0.96" in change.page.read_text(encoding="utf-8")
+    assert change.workflow("benchmarks.yml") == 1
+    assert REGRESSION in change.page.read_text(encoding="utf-8")
 
 
 def commented(service, tmp_path, run):
@@ -318,7 +341,7 @@ def commented(service, tmp_path, run):
     runner = Github(
         service, folder, tmp_path, "workflow_run", run=run + 100, payload=payload
     )
-    return runner.workflow("github-comment.yml", install="")
+    return runner.workflow("benchmarks-comment.yml", install="")
 
 
 def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(
@@ -336,8 +359,8 @@ def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(
     ):  # a matrix of two jobs, then one of them
         for name in names:
             runner = Github(service, checkout, tmp_path / name, "pull_request", run=run)
-            assert runner.workflow("github-actions.yml", name=name) == 1
-            assert "pass@1 fell from 0.96" in runner.page.read_text(encoding="utf-8")
+            assert runner.workflow("benchmarks.yml", name=name) == 1
+            assert REGRESSION in runner.page.read_text(encoding="utf-8")
             assert len(runner.cached) == 2
             kept = {
                 file.name
@@ -348,7 +371,7 @@ def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(
         assert forged["body"].endswith("-->")
         *_, ours = service.comments
         assert len(service.comments) == 122
-        assert ours["body"].count("| pass@1 | 0.8912 | was 0.9600 |") == len(names)
+        assert ours["body"].count("| pass@1 | 0.7143 | was 0.8571 |") == len(names)
     assert "https://example.org/runs/3" in ours["body"]
     assert commented(service, tmp_path, 3) == 0  # a run that did not even begin
     assert "The run left no report" in ours["body"]
@@ -363,7 +386,7 @@ def test_no_comment_on_what_is_not_the_newest_commit(tmp_path, service):
 def test_a_refused_token_is_an_error_of_the_action(checkout, tmp_path, service, capsys):
     service.answer = lambda *_: None
     runner = Github(service, checkout, tmp_path, "pull_request")
-    assert runner.workflow("github-actions.yml") == 1
+    assert runner.workflow("benchmarks.yml") == 1
     assert "GitHub answered 404" in capsys.readouterr().out
 
 
@@ -372,7 +395,7 @@ def test_a_refused_token_is_an_error_of_the_action(checkout, tmp_path, service, 
 
 def on_gitlab(folder, service, branch):
     """Include the component as GitLab does, and run its job."""
-    included = yaml.safe_load((CI / "gitlab-ci.yml").read_text(encoding="utf-8"))[
+    included = yaml.safe_load((CI / ".gitlab-ci.yml").read_text(encoding="utf-8"))[
         "include"
     ][0]
     head, body = (
@@ -395,9 +418,8 @@ def on_gitlab(folder, service, branch):
         "CI_COMMIT_BRANCH": branch,
         "CI_JOB_TOKEN": "secret",
     }
-    code = execute(
-        "\n".join([*job["before_script"], *job["script"]]), folder, environment
-    )
+    commands = "\n".join([*job["before_script"], *job["script"]])
+    code = execute(commands, folder, environment)
     for path in (*job["artifacts"]["paths"], *job["artifacts"]["reports"].values()):
         assert (folder / path).exists(), path
     return SimpleNamespace(
@@ -423,4 +445,30 @@ def test_the_gitlab_component_compares_with_the_default_branch(checkout, service
     spoil(checkout)
     change = on_gitlab(checkout, service, "")
     assert change.code == 1
-    assert "pass@1 fell from 0.96" in change.text
+    assert REGRESSION in change.text
+
+
+# -- Jenkins ---------------------------------------------------------------------------------
+
+
+def on_jenkins(folder):
+    """Execute the shell steps of the Jenkinsfile until one fails; return its code."""
+    text = (CI / "Jenkinsfile").read_text(encoding="utf-8")
+    installed = "mkdir -p .venv/bin && ln -sf {0}/python {0}/pytest .venv/bin"
+    code = 0
+    for step in re.findall(r"^\s+sh '(.+?)'", text, re.MULTILINE):
+        if "pip install" in step and not os.environ.get("EVALMETRICS_CI_INSTALL"):
+            step = installed.format(Path(sys.executable).parent)  # noqa: PLW2901
+        code = execute(step, folder, {})
+        if code:
+            break
+    report = re.search(r"junit '(.+?)'", text)[1]
+    assert (folder / report).exists()
+    return code
+
+
+def test_jenkins_shows_the_regression_in_the_junit_report(checkout):
+    assert on_jenkins(checkout) == 0
+    spoil(checkout)
+    assert on_jenkins(checkout) == 1
+    assert REGRESSION in (checkout / "evalmetrics" / "junit.xml").read_text("utf-8")

@@ -1,8 +1,10 @@
 """What the documentation shows is true: its benchmark files are valid, its links lead somewhere."""
 
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import Project
 from test_guides import BLOCK
@@ -65,3 +67,46 @@ def test_links_within_the_project_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
     assert links or page.name != "README.md"
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_has_fewer_than_900_words():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 900
+
+
+def test_the_table_of_tasks_is_what_the_plan_says(pytester):
+    sizes = (30, 100, 200, 500, 1000)
+    project = Project(pytester)
+    project.write("a.bench.yaml", "benchmarks:\n" + "".join(map(_benchmark, sizes)))
+    random = np.random.default_rng(0)
+    for tasks in sizes:
+        chances = random.beta(0.8, 0.4, tasks)
+        rewards = random.random((4, tasks)) < chances
+        lines = [
+            json.dumps({"task": task, "sample": sample, "reward": int(reward)})
+            for (sample, task), reward in np.ndenumerate(rewards)
+        ]
+        project.write(f"{tasks}.jsonl", "\n".join(lines))
+    assert project.run("--evalmetrics-update").ret == 0
+    printed = project.run("--evalmetrics-plan").stdout.str()
+    found = re.findall(r"::b\d+ +pass@1 +\d+ +4 +(0\.\d+)", printed)
+    table = re.compile(r"^\| loss that is detected.*?\| (.*) \|$", re.MULTILINE)
+    for page in (ROOT / "README.md", ROOT / "docs" / "how-many-tasks.md"):
+        (row,) = table.findall(page.read_text(encoding="utf-8"))
+        points = [float(cell) for cell in row.split(" | ")]
+        assert points == pytest.approx([100 * float(loss) for loss in found], abs=0.9)
+
+
+def _benchmark(tasks):
+    fields = "{task: task, sample: sample}"
+    return (
+        f"  - name: b{tasks}\n"
+        f"    rollouts: {{path: {tasks}.jsonl, fields: {fields}}}\n"
+        "    num_samples: 4\n    metrics: [pass@1]\n    baseline: true\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["bot.py", "eval.py"])
+def test_the_guide_of_ci_shows_the_files_of_the_example(name):
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    assert (ROOT / "examples" / "ci" / name).read_text(encoding="utf-8") in page

@@ -20,6 +20,8 @@ from forked import Run
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = [
     *sorted((DOCS / "guides").glob("*.md")),
+    DOCS / "ci.md",
+    DOCS / "how-many-tasks.md",
     DOCS / "python.md",
     DOCS / "history.md",
 ]

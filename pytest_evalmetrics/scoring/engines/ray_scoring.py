@@ -25,11 +25,24 @@ from pytest_evalmetrics.registry import scorers, targets
 from pytest_evalmetrics.scoring.engines.local import Workload, score_here
 from pytest_evalmetrics.scoring.generation import TargetGenerator
 from pytest_evalmetrics.scoring.scorer_types import offer_scorers
-from pytest_evalmetrics.scoring.scorers import Calls, Explained, Row, make_scorers
+from pytest_evalmetrics.scoring.scorers import (
+    BoundScorer,
+    Calls,
+    Explained,
+    Row,
+    make_scorers,
+)
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from types import ModuleType
 
     from pytest_evalmetrics.scoring.engines.ray_engine import RayEngine
@@ -87,34 +100,37 @@ async def _score(
     path = list(dict.fromkeys(os.path.abspath(folder) for folder in folders))  # noqa: ASYNC240, PTH100 - "" is this folder
     pool = _Pool(engine, kit, unsendable, path, most, lanes, lost)
     async with aclosing(pool):
-        far = {
-            id(scorer): structs.replace(
-                scorer, function=_FarScorer(pool, n).score, calls=True
-            )
-            for n, scorer in own.items()
-        }
         if target is not None:
             target.call = partial(pool.do, None)
-        moved = structs.replace(
-            work,
-            jobs=((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs),
-            scorers=tuple(far.get(id(scorer), scorer) for scorer in work.scorers),
-        )
+        moved = moved_work(work, own, pool.do)
         try:
             await score_here(moved, at_once)
         finally:
             getattr(work.jobs, "close", lambda: None)()
 
 
+def moved_work(
+    work: Workload, own: Mapping[int, BoundScorer], do: Callable[..., Awaitable[Any]]
+) -> Workload:
+    """Replace the scorers that run on the cluster, by their places, with what calls them there."""
+    far: dict[int, BoundScorer] = {}
+    for number, scorer in own.items():
+        function = _FarScorer(do, number).score
+        far[id(scorer)] = structs.replace(scorer, function=function, calls=True)
+    jobs = ((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs)
+    scorers_here = tuple(far.get(id(scorer), scorer) for scorer in work.scorers)
+    return structs.replace(work, jobs=jobs, scorers=scorers_here)
+
+
 class _FarScorer(msgspec.Struct, frozen=True):
     """A local proxy of a scorer that runs on the cluster."""
 
-    pool: _Pool
+    do: Callable[..., Awaitable[Any]]
     number: int
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         del calls
-        explained: Explained = await self.pool.do(self.number, row)
+        explained: Explained = await self.do(self.number, row)
         return explained
 
 

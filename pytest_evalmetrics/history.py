@@ -64,6 +64,25 @@ def _holds(result: BenchmarkResult) -> bool:
     return failing <= {Gate.DRIFT}
 
 
+def failed_attempt(run: HistoryRun, earlier: Sequence[HistoryRun]) -> HistoryRun | None:
+    """Find an earlier run of the same commit and baseline that failed, of other rollouts.
+
+    None for a run that fails itself, and outside of CI, where files may have changed
+    since the commit.
+    """
+    is_of_ci = run.commit is not None and run.url is not None
+    if not is_of_ci or not run.usable or run.starts:
+        return None
+    for other in reversed(earlier):
+        # what was accepted since then is another baseline
+        if other.starts:
+            return None
+        is_same = other.commit == run.commit
+        if is_same and not other.usable and other.agents != run.agents:
+            return other
+    return None
+
+
 def usable_runs(runs: Iterable[HistoryRun]) -> list[HistoryRun]:
     """Choose the runs that count: passed, complete, and none before the last accepted change."""
     usable: list[HistoryRun] = []

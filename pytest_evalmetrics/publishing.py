@@ -241,9 +241,12 @@ class RunResults:
         self, result: BenchmarkResult, earlier: Sequence[HistoryRun]
     ) -> HistoryRun:
         """Make the line of a benchmark, with the drifts that it shows."""
-        from pytest_evalmetrics.history import run_of  # rare
+        from pytest_evalmetrics.history import failed_attempt, run_of  # rare
         from pytest_evalmetrics.pipeline.drifting import drifts_of
-        from pytest_evalmetrics.reports.sentences import drift_sentence
+        from pytest_evalmetrics.reports.sentences import (
+            attempt_sentence,
+            drift_sentence,
+        )
 
         is_accepted = any(check.accepted for check in result.checks)
         starts = settings.updates(self._config) or is_accepted
@@ -256,6 +259,9 @@ class RunResults:
         )
         if not run.usable:
             return run
+        failed = failed_attempt(run, earlier)
+        if failed is not None:
+            self._warnings[attempt_sentence(result.name, failed)] = None
         usable = [each for each in (*earlier, run) if each.usable]
         drift = tuple(map(drift_sentence, drifts_of(result, usable)))
         self._warnings.update(dict.fromkeys(drift))

@@ -28,11 +28,16 @@ from pytest_evalmetrics.comparison.metric_comparison import (
 )
 from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs
+from pytest_evalmetrics.comparison.run_noise import largest_shift as largest_shift
 from pytest_evalmetrics.comparison.run_noise import runs_of as runs_of
 from pytest_evalmetrics.comparison.run_noise import with_run_noise as with_run_noise
 from pytest_evalmetrics.comparison.run_noise import (
     with_stated_noise as with_stated_noise,
 )
+from pytest_evalmetrics.comparison.run_shifts import (
+    shift_of_clusters as shift_of_clusters,
+)
+from pytest_evalmetrics.comparison.run_shifts import with_shift as with_shift
 from pytest_evalmetrics.comparison.slices import Slice as Slice
 from pytest_evalmetrics.comparison.slices import SliceTest as SliceTest
 from pytest_evalmetrics.comparison.slices import check_each as check_each

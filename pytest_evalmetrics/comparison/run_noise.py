@@ -34,6 +34,7 @@ from pytest_evalmetrics.stats import (
     normal_sf,
     p_of_log,
     t_log_sf,
+    t_ppf,
 )
 
 if TYPE_CHECKING:
@@ -162,6 +163,29 @@ def with_stated_noise(
         alpha=alpha,
         level=level,
     )
+
+
+def largest_shift(runs: Runs | None, stated: float | None, *, alpha: float) -> float:
+    """Return the drop that noise between runs alone exceeds with such a chance.
+
+    Where neither several runs nor the file say how large it is, 0: it is not known.
+    """
+    if stated is not None:
+        factor = 2.0 if runs is None else runs.variance_factor
+        return -normal_ppf(alpha) * stated * math.sqrt(factor)
+    if runs is None:
+        return 0.0
+    factor = runs.variance_factor
+    scatter = float(np.var(runs.values, ddof=1))
+    if scatter == 0:
+        return 0.0
+    if not runs.se * _LARGEST > math.sqrt(scatter):
+        return t_ppf(1 - alpha, len(runs.values) - 1) * math.sqrt(scatter * factor)
+    tau = prior_of(runs.se, is_rate=runs.is_rate)
+    weights = tau.weights * _likelihood(tau.sds, runs, scatter, one_run=runs.se)
+    weights /= weights.sum()
+    sds = np.maximum(tau.sds, _NO_ERROR) * math.sqrt(factor)
+    return _exceeded(alpha, sds, weights)
 
 
 def unseen_noise(drop: float, log_p: float, *, alpha: float) -> float:

@@ -9,6 +9,8 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.comparison.metric_comparison import compare
+from pytest_evalmetrics.comparison.run_noise import largest_shift
+from pytest_evalmetrics.comparison.run_shifts import with_shift
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def check_each(slices: Sequence[Slice], alpha: float) -> list[SliceTest]:
     if not slices:
         return []
     level = alpha / len(slices)
-    comparisons = [compare(_at(one.compared, level)) for one in slices]
+    comparisons = [compare(_at(one.compared, level, with_runs=alpha)) for one in slices]
     p_values = np.array([comparison.test.p for comparison in comparisons])
     order = np.argsort(p_values, kind="stable")
     tests = []
@@ -95,9 +97,20 @@ def check_each(slices: Sequence[Slice], alpha: float) -> list[SliceTest]:
     return tests
 
 
-def _at(compared: ComparisonInput, level: float) -> ComparisonInput:
+def _at(
+    compared: ComparisonInput, level: float, *, with_runs: float
+) -> ComparisonInput:
+    """Test a slice at a level, beyond what noise between runs shifts all of them by.
+
+    A shift is one for all slices, so it is at the level that they share.
+    """
     rule = structs.replace(compared.rule, alpha=level, warn_alpha=level)
-    return structs.replace(compared, rule=rule, runs=None)
+    stated = compared.run_noise
+    if stated is not None and not compared.is_rate:
+        stated *= abs(compared.pair.value_baseline)
+    shift = largest_shift(compared.runs, stated, alpha=with_runs)
+    pair = with_shift(compared.pair, rule.sign, shift)
+    return structs.replace(compared, pair=pair, rule=rule, runs=None, run_noise=None)
 
 
 def _over(pair: PairedMetric, places: Ints, name: str) -> PairedMetric:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pytest_evalmetrics.comparison import broken_tasks, could_prove
+from pytest_evalmetrics.comparison import (
+    broken_tasks,
+    could_prove,
+    largest_shift,
+    means_of,
+    shift_of_clusters,
+    with_shift,
+)
 from pytest_evalmetrics.model.bounds import SingleTasksBound
 from pytest_evalmetrics.model.reasons import (
     DependentRollouts,
@@ -18,11 +25,12 @@ from pytest_evalmetrics.model.reasons import (
 )
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+from pytest_evalmetrics.stats import normal_ppf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.comparison import TaskDrop, TaskDrops
+    from pytest_evalmetrics.comparison import Runs, TaskDrop, TaskDrops
     from pytest_evalmetrics.model.comparison import PairedMetric
 
 # the share of a benchmark's alpha that single tasks get, where they can prove anything;
@@ -40,6 +48,10 @@ class TasksToTest(msgspec.Struct, frozen=True, kw_only=True):
     sign: float  # 1 where a fall is damage, -1 where a rise is
     alpha: float  # of the benchmark: single tasks get a share of it
     least_drop: float  # of a task's mean reward, that matters
+    # of the mean reward between the runs of the baseline; None for one run
+    runs: Runs | None = None
+    # the noise between runs that the benchmark file states, in the reward's unit
+    run_noise: float | None = None
     line: int | None = None  # of the benchmark file
 
 
@@ -73,7 +85,7 @@ def check_tasks_by_rollouts(
     first = agents[0]
     alpha = SHARE * first.alpha / benchmarks
     drops = broken_tasks(
-        [agent.pair for agent in agents],
+        [_beyond_runs(agent, alpha) for agent in agents],
         sign=first.sign,
         alpha=alpha,
         least_drop=first.least_drop,
@@ -85,6 +97,14 @@ def check_tasks_by_rollouts(
     ]
 
 
+def _beyond_runs(agent: TasksToTest, alpha: float) -> PairedMetric:
+    """Worsen the baseline by what shifts of a run, or of a cluster, may explain."""
+    shift = largest_shift(agent.runs, agent.run_noise, alpha=alpha)
+    of_clusters = -normal_ppf(alpha) * shift_of_clusters(agent.pair)
+    shift = math.hypot(shift, of_clusters)
+    return with_shift(agent.pair, agent.sign, shift)
+
+
 def _check(
     agent: TasksToTest, drops: TaskDrops, *, alpha: float, acceptance: Acceptance
 ) -> Check:
@@ -93,7 +113,7 @@ def _check(
     if drops.independence is not None:
         is_sure = drops.independence.is_given
         verdict = Verdict.FAIL if is_sure else Verdict.WARN
-        reasons = (_worse_tasks(drops, agent.reward),)
+        reasons = (_worse_tasks(drops, agent),)
         if not is_sure:
             reasons = (*reasons, DependentRollouts(drops.independence))
     elif drops.rollouts < drops.needed:
@@ -117,19 +137,23 @@ def _check(
     )
 
 
-def _worse_tasks(drops: TaskDrops, reward: str) -> WorseTasks:
+def _worse_tasks(drops: TaskDrops, agent: TasksToTest) -> WorseTasks:
+    rewards = agent.pair.rewards_baseline
+    before = dict(zip(agent.pair.tasks, means_of(rewards).tolist(), strict=True))
     return WorseTasks(
-        tasks=tuple(_worse_task(drop) for drop in drops.broken[:_NAMED]),
+        tasks=tuple(
+            _worse_task(drop, before[drop.task]) for drop in drops.broken[:_NAMED]
+        ),
         count=len(drops.broken),
         of=drops.tasks,
-        reward=reward,
+        reward=agent.reward,
     )
 
 
-def _worse_task(drop: TaskDrop) -> WorseTask:
+def _worse_task(drop: TaskDrop, before: float) -> WorseTask:
     return WorseTask(
         task=str(drop.task),
-        before=_six_digits(drop.before),
+        before=_six_digits(before),
         now=_six_digits(drop.now),
         p=_six_digits(math.exp(drop.log_p_adjusted)),
         log10_p=_six_digits(drop.log_p_adjusted / math.log(10)),

@@ -121,7 +121,8 @@ def _doubt(comparison: Comparison) -> Independence | None:
 
 def _worse_slice(test: SliceTest) -> WorseSlice:
     comparison = test.comparison
-    pair = comparison.pair
+    # without the shift between runs that it was tested beyond
+    pair = test.slice.compared.pair
     fell = np.argsort(-comparison.damage, kind="stable")[:_NAMED]
     tasks = [
         str(pair.tasks[place])

@@ -45,6 +45,7 @@ from pytest_evalmetrics.spec import Benchmark, metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.comparison import Runs
     from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable
@@ -140,7 +141,7 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
         pairing=pairing,
         flips=_flips(terms, pairing),
         judgeable=judgeable,
-        tasks=_tasks_to_test(terms, run, pairing, judgeable),
+        tasks=_tasks_to_test(terms, run, judgeable, pairing=pairing, pairings=pairings),
         slices=_slices_to_test(terms, run, judgeable),
         rollouts=(
             int(pairings[-1].baseline.counts.max(initial=0)),
@@ -205,8 +206,10 @@ def _flips(terms: ComparisonTerms, pairing: metrics.Pairing) -> Flips | None:
 def _tasks_to_test(
     terms: ComparisonTerms,
     run: AgentRun,
-    pairing: metrics.Pairing,
     judgeable: Sequence[Judgeable],
+    *,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing],
 ) -> TasksToTest | None:
     """Pair the rewards of single tasks; None where no metric of them is tested."""
     reward = terms.benchmark.spec.reward
@@ -229,8 +232,31 @@ def _tasks_to_test(
             alpha=rule.alpha,
             least_drop=rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0,
             line=terms.benchmark.line_of("baseline"),
+            runs=_runs_of_reward(pairings, pair),
+            run_noise=_stated_noise(gated.compared, pair),
         )
     return None
+
+
+def _runs_of_reward(
+    pairings: Sequence[metrics.Pairing], pair: PairedMetric
+) -> Runs | None:
+    """Measure the mean reward of each run of the reference; None for one run."""
+    if len(pairings) < 2:
+        return None
+    mean_reward = pairings[0].plan.names.bind("mean_reward")
+    pairs = [of_run.pair(mean_reward) for of_run in pairings]
+    if any(len(one.tasks) != len(pair.tasks) for one in pairs):
+        return None
+    return runs_of(pairs, pooled=True, is_rate=pair.bounded)
+
+
+def _stated_noise(compared: ComparisonInput, pair: PairedMetric) -> float | None:
+    """Return the noise between runs that the file states, in the reward's unit."""
+    stated = compared.run_noise
+    if stated is None or compared.is_rate:
+        return stated
+    return stated * abs(pair.value_baseline)
 
 
 def _slices_to_test(

@@ -8,7 +8,7 @@ from comparison.making import compared, flips, make_combined, make_pair, run
 from msgspec.structs import replace
 from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.comparison import adjusted_p
+from pytest_evalmetrics.comparison import adjust_jointly, adjusted_p
 
 
 def adjusted_of(comparisons):
@@ -128,3 +128,15 @@ def test_the_order_of_metrics_of_unlike_tasks_matters_little():
     one_way = adjusted_of([first, last])
     other_way = adjusted_of([last, first])
     assert one_way == pytest.approx(other_way[::-1], rel=0.2)
+
+
+def test_names_of_one_number_share_the_level_with_nobody():
+    one = compared(run(1, 200, 4))
+    adjustment = adjust_jointly([one] * 4, ["g"] * 4)
+    assert adjustment.sharing == pytest.approx(1.0)
+
+
+def test_metrics_that_share_nothing_share_the_level_of_so_many():
+    comparisons = [compared(run(seed, 200, 4)) for seed in range(5)]
+    adjustment = adjust_jointly(comparisons, ["a", "b", "c", "d", "e"])
+    assert adjustment.sharing == pytest.approx(5, rel=0.03)

@@ -245,6 +245,9 @@ WRONG = {  # from line 2 on, and what is said of it
     "  rollouts: r\n  params: {parallelism: 2}\n": [
         "3: benchmark.params: params are for scorers"
     ],
+    "  rollouts: r\n  baseline: {confirm: true}\n": [
+        "3: benchmark.baseline.confirm: confirm draws rollouts again from a model"
+    ],
     "  rollouts: r\n  scorers: []\n": [
         "3: benchmark.scorers: expected a list that is not empty"
     ],

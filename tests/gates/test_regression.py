@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from comparison.making import flips, make_combined, make_pair, rule
+from comparison.making import flips, make_combined, make_pair, rule, run
 from gates.making import checked, several
 from msgspec.structs import replace
 
@@ -314,3 +314,29 @@ def test_a_changed_task_list_is_still_told_where_it_is_accepted():
         reasons=(changed, ManyMissing(metric="mean_reward", share=0.1)),
     )
     assert accepted(check).reasons == (changed,)
+
+
+def test_the_stated_drop_is_that_of_the_level_that_a_benchmark_has_of_the_run():
+    pair = run(1, 200, 4)
+    alone = checked(pair, rule(max_drop=0.0)).comparison.detectable_drop
+    shared = checked(pair, rule(max_drop=0.0), benchmarks=100)
+    stricter = checked(pair, rule(max_drop=0.0, alpha=0.0001))
+    assert shared.comparison.detectable_drop > 1.3 * alone
+    assert shared.comparison.detectable_drop == pytest.approx(
+        stricter.comparison.detectable_drop
+    )
+
+
+def test_the_stated_drop_of_one_of_several_metrics_is_larger():
+    pairs = [run(seed, 200, 4) for seed in range(3)]
+    ids = ["a", "b", "c"]
+    alone = checked(pairs[0]).comparison.detectable_drop
+    first, *_ = several(pairs, ids=ids)
+    assert first.comparison.detectable_drop > 1.05 * alone
+
+
+def test_another_name_of_a_metric_states_the_same_drop():
+    pair = run(1, 200, 4)
+    alone = checked(pair).comparison.detectable_drop
+    first, *_ = several([pair] * 4)
+    assert first.comparison.detectable_drop == pytest.approx(alone)

@@ -173,3 +173,37 @@ def test_runs_that_resemble_their_predecessors_are_seldom_taken_for_a_shift(alik
             values.append(alike * values[-1] + step)
         false += last_shift(values) is not None
     assert false / 150 < (0.30 if alike < 0.4 else 0.42)
+
+
+def autoregression(rng, r, length=30):
+    """Draw a series whose values resemble their predecessors."""
+    values = rng.normal(size=length) * math.sqrt(1 - r * r)
+    values[0] /= math.sqrt(1 - r * r)
+    for place in range(1, length):
+        values[place] += r * values[place - 1]
+    return values
+
+
+def test_a_shift_among_runs_that_resemble_each_other_is_not_sure():
+    rng = np.random.default_rng(3)
+    series = [autoregression(rng, 0.8).tolist() for _ in range(100)]
+    shifts = [shift for shift in map(last_shift, series) if shift is not None]
+    assert len(shifts) > 20
+    assert sum(shift.is_sure for shift in shifts) <= 15
+
+
+def test_a_large_shift_of_independent_runs_is_sure():
+    values = np.random.default_rng(3).normal(size=40)
+    values[30:] -= 5
+    assert last_shift(values.tolist()).is_sure
+
+
+def test_a_shift_that_is_not_sure_warns_where_drift_fails(project, passing):
+    project.bench(GATED.replace("0.9}", "0.9, drift: fail}"))
+    passing(7)
+    # few runs, of a level that rises and falls
+    values = [0.80, 0.83, 0.81, 0.84, 0.82, 0.79, 0.74, 0.73, 0.75, 0.72, 0.71]
+    project.write("h.jsonl", runs(values, {}))
+    result = project.run("--evalmetrics-history", "h.jsonl")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*runs that resemble their predecessors could*"])

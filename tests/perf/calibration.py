@@ -827,6 +827,18 @@ def shifted(
     return math.nan if shift is None else shift.first <= m <= shift.last
 
 
+def of_autoregression(rng: np.random.Generator, *, r: float, only_sure: bool) -> bool:
+    """Whether 30 runs of a first-order autoregression ever show a shift."""
+    values = rng.normal(size=30) * math.sqrt(1 - r * r)
+    values[0] /= math.sqrt(1 - r * r)
+    for place in range(1, 30):
+        values[place] += r * values[place - 1]
+    shifts = [last_shift(values[:end].tolist()) for end in range(8, 31)]
+    return any(
+        shift is not None and (shift.is_sure or not only_sure) for shift in shifts
+    )
+
+
 def drift() -> Iterator[Cell]:
     """Drift over the history: shifts that are found within ten runs, and false alarms."""
     for m in (10, 20, 50, 100):
@@ -843,6 +855,13 @@ def drift() -> Iterator[Cell]:
         most = 100 * (1 - 0.995 ** (m - 7)) + 1.0  # one in 200 runs, from the eighth on
         run = partial(shifted, m=m, sd=0.0)
         yield Cell("drift", row, "a false alarm until then", run, 2_000, (0.0, most))
+    nominal = 100 * (1 - 0.995**23)
+    for r in (0.0, 0.3, 0.5, 0.8):
+        for only_sure, column in ((False, "warns"), (True, "fails")):
+            run = partial(of_autoregression, r=r, only_sure=only_sure)
+            limits = (0.0, nominal + 3 if only_sure else 100.0)
+            row = f"30 runs with an autocorrelation of {r:g}"
+            yield Cell("drift", row, column, run, 400, limits)
 
 
 def labelled(rewards: Floats, groups: int) -> RolloutTable:
@@ -953,6 +972,57 @@ def guards() -> Iterator[Cell]:
     }
     for (row, column), (run, limits) in cells.items():
         yield Cell("guards", row, column, run, 600, limits)
+
+
+def failing(asked: Benchmark, before: RolloutTable, run: RolloutTable) -> set[str]:
+    """Name the checks that fail."""
+    result = reduce_agent(plan(asked.spec), "agent", run)
+    checks = whole_gate(asked, [before], result, run)
+    return {check.name for check in checks if check.verdict is Verdict.FAIL}
+
+
+def confirmed(
+    rng: np.random.Generator, *, n: int, k: int, drop: float, rounds: int
+) -> bool:
+    """Whether a run fails in its first round, and in both rounds by `confirm:`."""
+    one, other = steady(rng, n, drop)
+    before, first = passes(rng, one, k), passes(rng, other, k)
+    if drop < 0:  # one task of those that vary breaks
+        one = rng.uniform(0.1, 0.9, n)
+        other = np.where(np.arange(n) == 0, 0.0, one)
+        before, first = passes(rng, one, k), passes(rng, other, k)
+        before[0] = 1.0
+    # both rounds together have unequal numbers of rollouts
+    expect = ExpectSpec(rollouts="any")
+    failed = failing(benchmark(), table(before), table(first))
+    if rounds == 1 or not failed:
+        return bool(failed)
+    damage = before.mean(axis=1) - first.mean(axis=1)
+    worse = damage > 0
+    order = np.lexsort((rng.random(n), damage))
+    others = order[~worse[order]][: int(worse.sum())]
+    is_drawn = worse.copy()
+    is_drawn[others] = True
+    second = passes(rng, other, k)
+    kept = np.concatenate(
+        (np.ones((n, k), dtype=bool), np.repeat(is_drawn[:, None], k, axis=1)), axis=1
+    )
+    both = ragged(np.concatenate((first, second), axis=1), kept)
+    again = failing(benchmark(expect=expect), table(before), both) & failed
+    drop_again = (before.mean(axis=1) - second.mean(axis=1))[is_drawn].mean()
+    return bool(again - {"mean_reward"}) or ("mean_reward" in again and drop_again > 0)
+
+
+def confirm() -> Iterator[Cell]:
+    """A failure that one more round has to confirm: no change, and what is found."""
+    for n, k in ((50, 8), (200, 4), (200, 8), (70, 10)):
+        for drop, row in ((0.0, "no change"), (0.05, "5 points"), (-1.0, "one task")):
+            if drop < 0 and (n, k) != (70, 10):
+                continue
+            for rounds, column in ((1, "first round"), (2, "both rounds")):
+                run = partial(confirmed, n=n, k=k, drop=drop, rounds=rounds)
+                limits = (0.0, 100.0 if drop else MOST_FAILS)
+                yield Cell("confirm", f"{n} x {k}, {row}", column, run, 1_000, limits)
 
 
 class RandomWorld:
@@ -1089,6 +1159,7 @@ TABLES = (
     early,
     drift,
     random,
+    confirm,
 )
 
 

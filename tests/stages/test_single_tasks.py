@@ -186,3 +186,28 @@ def test_the_level_of_tasks_that_prove_nothing_is_not_counted(tmp_path):
     four = [passes(2, 4)] * 70
     text = run_wording.false_alarms([result_of(tmp_path, four, four)])
     assert "at most 1 in 100 runs" in text
+
+
+FORTY = [passes(20, 40)] * 11
+
+
+def test_a_task_that_falls_by_more_than_runs_scatter_fails(tmp_path):
+    before = [passes(40, 40), *FORTY]
+    now = [passes(22, 40), *FORTY]
+    result = result_of(tmp_path, before, now, rest=", run_noise: 1%")
+    assert named(result, "single_tasks").verdict is Verdict.FAIL
+
+
+def test_a_task_that_falls_as_runs_scatter_passes(tmp_path):
+    before = [passes(40, 40), *FORTY]
+    now = [passes(22, 40), *FORTY]
+    result = result_of(tmp_path, before, now, rest=", run_noise: 10%")
+    assert named(result, "single_tasks").verdict is Verdict.PASS
+
+
+def test_the_reward_of_a_task_is_told_without_the_noise_between_runs(tmp_path):
+    before = [passes(40, 40), *FORTY]
+    now = [passes(12, 40), *FORTY]
+    result = result_of(tmp_path, before, now, rest=", run_noise: 2%")
+    (task,) = named(result, "single_tasks").reasons[0].tasks
+    assert (task.before, task.now) == (1.0, 0.3)

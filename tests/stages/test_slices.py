@@ -77,3 +77,18 @@ def test_a_rule_without_a_test_tests_no_slice(tmp_path):
     rest = ", rule: absolute, max_drop: 0.1"
     result = result_of(tmp_path, GERMAN + OTHERS, GERMAN + OTHERS, rest=rest)
     assert "slices" not in [check.name for check in result.checks]
+
+
+def test_a_slice_that_falls_as_runs_scatter_passes(tmp_path):
+    result = result_of(
+        tmp_path, GERMAN + OTHERS, COLLAPSED + BETTER, rest=", run_noise: 20%"
+    )
+    assert named(result, "slices").verdict is Verdict.PASS
+
+
+def test_a_slice_is_told_without_the_noise_between_runs(tmp_path):
+    result = result_of(
+        tmp_path, GERMAN + OTHERS, COLLAPSED + BETTER, rest=", run_noise: 2%"
+    )
+    (slice_,) = named(result, "slices").reasons[0].slices
+    assert slice_.before == 1.0

@@ -41,6 +41,9 @@ from pytest_evalmetrics.reports.sentences.comparisons import is_compared as is_c
 from pytest_evalmetrics.reports.sentences.comparisons import values_text as values_text
 from pytest_evalmetrics.reports.sentences.dispatch import text_of as text_of
 from pytest_evalmetrics.reports.sentences.failures import (
+    attempt_sentence as attempt_sentence,
+)
+from pytest_evalmetrics.reports.sentences.failures import (
     drift_sentence as drift_sentence,
 )
 from pytest_evalmetrics.reports.sentences.references import change_text as change_text

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from pytest_evalmetrics.model.history import LevelShift, MetricDrift, Ratchet, RunMark
+from pytest_evalmetrics.model.history import (
+    HistoryRun,
+    LevelShift,
+    MetricDrift,
+    Ratchet,
+    RunMark,
+)
 from pytest_evalmetrics.model.reasons import (
     DriftedMetric,
     Failed,
@@ -67,6 +73,15 @@ def level_shift(drift: LevelShift) -> str:
     if drift.is_sure:
         return text
     return f"{text}; runs that resemble their predecessors could also do that"
+
+
+def attempt_sentence(benchmark: str, failed: HistoryRun) -> str:
+    """Say that the same commit failed before, with other rollouts."""
+    return (
+        f"{benchmark}: the same commit failed on {failed.time[:10]} against the same "
+        "baseline, with other rollouts: to run until it passes makes the gate weaker; "
+        "`baseline: {confirm: true}` draws one more round by a fixed rule instead"
+    )
 
 
 @drift_sentence.register(Ratchet)

@@ -1,0 +1,69 @@
+"""The plan of a gate before its next run."""
+
+import numpy as np
+import pytest
+from stages.making import benchmark, load, write_rows
+
+from pytest_evalmetrics.model.rollout_table import pool
+from pytest_evalmetrics.pipeline.power import power_of_tables
+
+
+def tables_of(folder, keys, runs):
+    """Read runs of 200 tasks, so many rollouts of each."""
+    rng = np.random.default_rng(1)
+    chance = rng.beta(0.4, 0.4, (200, 1))
+    tables = []
+    for rollouts in runs:
+        rewards = (rng.random((200, rollouts)) < chance).astype(float)
+        (folder / "new.jsonl").unlink(missing_ok=True)
+        write_rows(folder, "new.jsonl", rewards.tolist())
+        _, loaded = load(benchmark(folder, f"metrics: [mean_reward]\n{keys}"))
+        tables.append(loaded.table)
+    return loaded.benchmark, tables
+
+
+def planned(asked, tables):
+    (power,) = power_of_tables(
+        asked, {"agent": pool(tables)}, recorded={"agent": tables}
+    )
+    return power
+
+
+def test_the_next_run_has_as_many_rollouts_as_the_newest(tmp_path):
+    asked, tables = tables_of(tmp_path, "baseline: {run_noise: 0%}", [4, 4, 4])
+    assert planned(asked, tables).rollouts == 4
+
+
+def test_a_baseline_of_more_rollouts_plans_a_smaller_drop_but_not_that_of_two_such_runs(
+    tmp_path,
+):
+    asked, tables = tables_of(tmp_path, "baseline: {run_noise: 0%}", [4, 4, 4])
+    one = planned(asked, tables[:1]).mde
+    three = planned(asked, tables).mde
+    # variances of 1/4 + 1/4, and of 1/12 + 1/4
+    assert three / one == pytest.approx(np.sqrt((1 / 12 + 1 / 4) / (1 / 2)), abs=0.08)
+
+
+def test_noise_between_the_runs_of_a_baseline_is_planned_with(tmp_path):
+    asked, tables = tables_of(tmp_path, "baseline: {run_noise: 0%}", [4, 4])
+    quiet = planned(asked, tables).mde
+    asked, tables = tables_of(tmp_path, "baseline: {run_noise: 2%}", [4, 4])
+    assert planned(asked, tables).mde > 1.3 * quiet
+
+
+def test_single_tasks_take_their_share_of_the_level_from_six_rollouts_on(tmp_path):
+    asked, tables = tables_of(tmp_path, "baseline: true", [6])
+    whole = "baseline: {single_tasks: false}"
+    alone, _ = tables_of(tmp_path, whole, [6])
+    assert planned(asked, tables).mde > planned(alone, tables).mde
+
+
+def test_five_rollouts_leave_the_mean_its_whole_level(tmp_path):
+    asked, tables = tables_of(tmp_path, "baseline: true", [5])
+    alone, _ = tables_of(tmp_path, "baseline: {single_tasks: false}", [5])
+    assert planned(asked, tables).mde == planned(alone, tables).mde
+
+
+def test_a_plan_of_many_rollouts_is_no_drop_below_max_drop(tmp_path):
+    asked, tables = tables_of(tmp_path, "baseline: {max_drop: 0.2}", [16])
+    assert planned(asked, tables).mde > 0.2

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 # a metric that is to be judged by a test, or what it came to without one
 Judgeable: TypeAlias = Gated | Check
+_FEW_RUNS = 4  # from so many on, runs find drops of ten points and less
 _LIMITED = (  # rules whose max_drop decides
     RuleName.RELATIVE,
     RuleName.ABSOLUTE,
@@ -585,6 +586,7 @@ def pairing_notes(
     reference = terms.reference
     if not settings_of(terms.benchmark).single_tasks:
         yield "single tasks are not gated: the file says `single_tasks: false`"
+    yield from _notes_of_few_runs(terms)
     for compared in comparisons:
         if compared.drift is not None:
             yield from gates.task_list_notes(
@@ -593,6 +595,19 @@ def pairing_notes(
                 reference.way_to_renew,
                 in_python=terms.benchmark.in_python,
             )
+
+
+def _notes_of_few_runs(terms: ComparisonTerms) -> Iterator[str]:
+    """Note that a few runs show little of the noise between runs, and what that costs."""
+    settings = settings_of(terms.benchmark)
+    runs = max(map(len, terms.reference.runs.values()), default=1)
+    is_stated = settings.run_noise is not None
+    if 1 < runs < _FEW_RUNS and not is_stated:
+        yield (
+            f"the baseline has {runs} runs, which show little of the noise between "
+            "runs, so that only large drops fail: record five or more, or declare "
+            "`run_noise:`"
+        )
 
 
 def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterator[str]:

@@ -282,3 +282,28 @@ def test_a_comparison_keeps_the_pairs_of_tasks(tmp_path):
     write_rows(tmp_path, "new.jsonl", [[1], [1]])
     pairing = one(benchmark(tmp_path, against())).pairing
     assert list(pairing.baseline.tasks) == ["t0", "t1"]
+
+
+def notes_of_runs(folder, runs, keys=""):
+    """Compare with so many earlier runs, and return the notes about them."""
+    names = [f"old{number}.jsonl" for number in range(runs)]
+    for name in (*names, "new.jsonl"):
+        write_rows(folder, name, [[1], [0]] * 10)
+    paths = ", ".join(f"[{name}]" for name in names)
+    sides = f"{{path: [{paths}], fields: {FIELDS}}}"
+    asked = benchmark(folder, f"baseline: {{rollouts: {sides}{keys}}}")
+    terms, agents = compared(asked)
+    return [note for note in pairing_notes(terms, agents) if "between runs" in note]
+
+
+def test_two_runs_are_noted_to_find_only_large_drops(tmp_path):
+    (note,) = notes_of_runs(tmp_path, 2)
+    assert note.startswith("the baseline has 2 runs, which show little of the noise")
+
+
+def test_five_runs_are_enough_to_be_silent(tmp_path):
+    assert notes_of_runs(tmp_path, 5) == []
+
+
+def test_where_the_noise_between_runs_is_declared_two_runs_are_enough(tmp_path):
+    assert notes_of_runs(tmp_path, 2, ", run_noise: 1%") == []

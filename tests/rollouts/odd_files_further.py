@@ -194,6 +194,11 @@ ROW_LEVEL = {
         },
         reads(PARTS),
     ),
+    "lists of models with ids under an unknown name": one(
+        "lists.json",
+        {m: [{"q": f"k{n}", "ok": PASSES[n]} for n in TASKS] for m in ("m1", "m2")},
+        reads({task: [value, value] for task, value in OF_K.items()}, agents=2),
+    ),
     "models by questions": one(
         "models.json",
         {m: {f"k{n}": {"ok": bool(PASSES[n])} for n in TASKS} for m in ("m1", "m2")},
@@ -438,6 +443,14 @@ NUMBERS = {
 }
 
 WORDS = {
+    "German of Excel": one(
+        "de.csv",
+        csv(
+            "task;ok",
+            [f"k{n};{word}" for n, word in enumerate(verdict_words("WAHR", "FALSCH"))],
+        ),
+        reads(OF_K),
+    ),
     "French": one("fr.jsonl", worded("résultat", "réussi", "échoué"), reads(OF_K)),
     "Portuguese": one(
         "pt.csv",

@@ -313,7 +313,7 @@ def _kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:
         return GroupKind.NONE
     ids = [_ids_in(value) for value in values]
     if not all(len(some) > 1 for some in ids):
-        return GroupKind.NONE
+        return GroupKind.RUNS if _share_ids(values) else GroupKind.NONE
     shared = len(set.intersection(*ids))
     most = max(map(len, ids))
     # numbers that count the rows are the same in all subsets, unless they name the task
@@ -322,6 +322,28 @@ def _kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:
     if 2 * shared >= most >= len(values) and not are_counts:
         return GroupKind.RUNS
     return GroupKind.SUBSETS
+
+
+def _share_ids(values: Sequence[JsonValue]) -> bool:
+    """Check for lists whose rows hold the same ids under a key of any name."""
+    lists = [value for value in values if _are_objects(value)]
+    if len(lists) < len(values):
+        return False
+    for key in lists[0][0]:
+        columns = [[row.get(key) for row in rows] for rows in lists]
+        sets = [set(map(str, column)) for column in columns]
+        are_texts = all(isinstance(id_, str) for column in columns for id_ in column)
+        are_unique = all(
+            len(ids) == len(rows) for ids, rows in zip(sets, lists, strict=True)
+        )
+        if (
+            are_texts
+            and are_unique
+            and len(sets[0]) > len(lists)
+            and sets[0] == sets[-1]
+        ):
+            return all(ids == sets[0] for ids in sets)
+    return False
 
 
 def _names_the_task(rows: JsonValue) -> bool:

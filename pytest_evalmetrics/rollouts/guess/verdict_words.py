@@ -31,6 +31,7 @@ _GOOD: Final = [
     "matched",
     "ja",
     "richtig",
+    "wahr",
     "korrekt",
     "bestanden",
     "gut",

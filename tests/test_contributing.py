@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_guides import blocks, do
+from test_guides import Block, blocks, do
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "CONTRIBUTING.md"
@@ -17,6 +17,19 @@ RECIPES = dict(
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_works(recipe, tmp_path):
     do(blocks(RECIPES[recipe]), tmp_path, recipe)
+
+
+@pytest.mark.parametrize("recipe", [name for name in RECIPES if name != "An option"])
+def test_an_extension_is_one_new_file_and_one_line(recipe, tmp_path):
+    steps = []
+    for block in blocks(RECIPES[recipe]):
+        if block.mark == "file: conftest.py":
+            steps.append(Block("file: my_extension.py", block.text, block.line))
+            line = "import my_extension  # noqa: F401\n"
+            steps.append(Block("file: conftest.py", line, block.line))
+        else:
+            steps.append(block)
+    do(steps, tmp_path, recipe)
 
 
 def test_there_are_six_recipes():

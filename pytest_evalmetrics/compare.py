@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from string import Template
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.evaluate import Evaluated
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.results import Check
@@ -376,10 +375,12 @@ def _differences(
             benchmark=benchmark,
             item_id="compare",
             table=table,
-            detailed=False,
+            detailed=given.format == "html",
             benchmarks=(len(given.runs) - 1) * benchmarks,
         )
     )
+    if given.format == "html":
+        given.evaluated.append(_named_after_run(name, evaluated, given.evaluated))
     texts = map(sentences.behaviour_sentence, evaluated.result.behaviour)
     behaviour = "; ".join(text for text in texts if text)
     for check in evaluated.result.checks:
@@ -398,6 +399,17 @@ def _differences(
             difference = _difference(name, check, given.margin)
             yield structs.replace(difference, behaviour=behaviour)
             behaviour = ""
+
+
+def _named_after_run(
+    name: str, evaluated: Evaluated, others: Sequence[Evaluated]
+) -> Evaluated:
+    """Name a result after its run, and its benchmark if it is of a report."""
+    result = evaluated.result
+    title = name if result.name == "run" else f"{name}: {result.name}"
+    item_id = f"{title} ({len(others) + 1})"
+    result = structs.replace(result, name=title, id=item_id, file="")
+    return structs.replace(evaluated, result=result)
 
 
 def _difference(name: str, check: Check, margin: float | None) -> Difference:
@@ -666,26 +678,28 @@ def _as_markdown(differences: Sequence[Difference], first: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _as_page(differences: Sequence[Difference], first: str) -> str:
-    """Write a page of its own; all that comes from files is shown as text."""
-    from pytest_evalmetrics.reports.html.page import asset
+class _PageTexts:
+    """The texts of the compared benchmarks, as the page asks for them."""
 
-    rows = _rows(differences)
-    lines = []
-    for d, row in zip(differences, rows, strict=True):
-        cells = "".join(
-            f"<td>{html.escape(visible(cell))}</td>" for cell in row.values()
-        )
-        opening = '<tr class="fails">' if d.verdict.fails else "<tr>"
-        lines.append(f"{opening}{cells}</tr>")
-    return Template(asset("compare.html")).substitute(
-        first=html.escape(visible(first)),
-        head="".join(f'<th scope="col">{name}</th>' for name in rows[0]),
-        rows="\n".join(lines),
-        words="\n".join(
-            f"<li>{html.escape(visible(line))}</li>" for line in _words(differences)
-        ),
-    )
+    def __init__(self, compared: Sequence[Evaluated]) -> None:
+        from pytest_evalmetrics.reports.html.page import page_texts
+
+        self._texts = {each.result.id: page_texts(each.pictures) for each in compared}
+
+    def read(self, item_id: str, kind: str) -> bytes:
+        return self._texts[item_id].get(kind, "").encode()
+
+    def size(self, item_id: str, kind: str) -> int:
+        return len(self.read(item_id, kind))
+
+
+def _as_page(compared: Sequence[Evaluated]) -> str:
+    """Write the compared runs as the page of benchmarks."""
+    from pytest_evalmetrics.model.results import RunReport
+    from pytest_evalmetrics.reports.html.page import page
+
+    report = RunReport(benchmarks=tuple(each.result for each in compared))
+    return b"".join(page(report, _PageTexts(compared), {})).decode()
 
 
 def _as_json(differences: Sequence[Difference], first: str) -> str:
@@ -698,16 +712,19 @@ def _as_json(differences: Sequence[Difference], first: str) -> str:
 
 def compare_runs(given: Namespace) -> tuple[str, bool]:
     """Compare runs as asked; return the result in the format asked for, and whether it fails."""
+    given.evaluated = []
     with _errors_of_options():
         differences = _compare(given)
+    fails = any(difference.verdict.fails for difference in differences)
+    if given.format == "html":
+        return _as_page(given.evaluated), fails
     formats = {
         "text": _as_text,
         "markdown": _as_markdown,
         "json": _as_json,
-        "html": _as_page,
     }
     text = formats[given.format](differences, given.runs[0])
-    return text, any(difference.verdict.fails for difference in differences)
+    return text, fails
 
 
 def find_culprit(given: Namespace) -> tuple[list[str], bool]:

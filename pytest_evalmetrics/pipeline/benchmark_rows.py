@@ -604,6 +604,48 @@ def flips_of(
     return flips
 
 
+class PairedRow(msgspec.Struct, frozen=True):
+    """The worst row of a task that both sides have."""
+
+    item: dict[str, object]
+    reason: str  # of its score
+    is_worse: bool
+
+
+def worst_rows(
+    now: AnswerSide,
+    was: RolloutTable,
+    at: Sequence[int] | NDArray[np.int64] | None,
+    reward: str,
+    *,
+    lower: bool,
+) -> list[PairedRow]:
+    """Read the worst row of each paired task; none where rows can't be read again."""
+    table = now.table
+    if table.read_as is None or not {reward} <= table.scores.keys() & was.scores.keys():
+        return []
+    places = np.arange(len(table.tasks)) if at is None else np.asarray(at)
+    change = means(table, reward)[places >= 0] - means(was, reward)[places[places >= 0]]
+    is_worse = (change > 0) if lower else (change < 0)
+    worst: dict[int, bool] = {}  # the row's number -> whether its task is worse
+    for task, got_worse in zip(
+        np.flatnonzero(places >= 0).tolist(), is_worse.tolist(), strict=True
+    ):
+        span = slice(int(table.offsets[task]), int(table.offsets[task + 1]))
+        rewards = table.scores[reward][span]
+        if np.isnan(rewards).all():
+            continue
+        place = np.nanargmax(rewards) if lower else np.nanargmin(rewards)
+        worst[int(table.read_as[span][place])] = got_worse
+    rows = []
+    for row, _ in now.rows(worst.keys()):
+        if row.index in worst:
+            item = {**row.item, **row.sample_data}
+            texts = texts_of(item, scores=now.scores, index=row.index)
+            rows.append(PairedRow(item, texts.reason, worst[row.index]))
+    return rows
+
+
 def _changed_most(
     now: RolloutTable,
     was: RolloutTable,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from pytest_evalmetrics import baselines
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.model.reasons import NothingCanFail
 from pytest_evalmetrics.model.results import SourceSummary
@@ -19,6 +20,7 @@ from pytest_evalmetrics.pipeline.benchmark_rows import (
     ScorerInput,
 )
 from pytest_evalmetrics.pipeline.gate_settings import judged_direction, settings_of
+from pytest_evalmetrics.pipeline.separators import groups_of, separators
 from pytest_evalmetrics.reports.html.picture import picture_of
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.comparing import AgentComparison
     from pytest_evalmetrics.pipeline.loading import Rows
     from pytest_evalmetrics.pipeline.reducing import AgentRun, Reduced
-    from pytest_evalmetrics.reports.html.picture import Picture
+    from pytest_evalmetrics.reports.html.picture import Picture, Separator
     from pytest_evalmetrics.spec import Benchmark
 
 _LARGEST_FILES = 2**30  # bytes that are read again for the texts of a few tasks
@@ -119,7 +121,44 @@ def picture(
     )
     own = [task for task in flipped if task.flip.agent == run.result.agent]
     conversations = {task.flip.task: task.conversations for task in own}
-    return structs.replace(pictured, conversations=conversations)
+    found: tuple[Separator, ...] = ()
+    if own and pairing is not None:
+        found = _separators(benchmark, rows, run.table, pairing)
+    about = structs.replace(pictured.about, separators=found)
+    return structs.replace(pictured, about=about, conversations=conversations)
+
+
+_MOST_COMPARED = 5_000  # tasks whose rows are read again to find what separates them
+
+
+def _separators(
+    benchmark: Benchmark, rows: Rows, table: RolloutTable, pairing: Pairing
+) -> tuple[Separator, ...]:
+    """Find what the worse tasks have in common, in their worst rows."""
+    if len(table.tasks) > _MOST_COMPARED:
+        return ()
+    reward = benchmark.spec.reward
+    lower = less_is_better(benchmark, reward)
+    side = _answers_now(benchmark, rows, table)
+    try:
+        paired = benchmark_rows.worst_rows(
+            side, pairing.baseline, pairing.at, reward, lower=lower
+        )
+    except EvalMetricsError:
+        # the files have changed since, or have no rows of their own
+        return ()
+    hide: Callable[[str], str] = str
+    if rows.prepared.scoring is not None:
+        hide = rows.prepared.scoring.hide
+    groups = groups_of(
+        [row.item for row in paired],
+        [hide(row.reason) for row in paired],
+        benchmark.spec.rows.fields,
+        set(table.scores),
+    )
+    worse = [place for place, row in enumerate(paired) if row.is_worse]
+    found = separators(groups, worse, len(paired))
+    return tuple(structs.replace(one, value=hide(one.value)) for one in found)
 
 
 def less_is_better(benchmark: Benchmark, score: str) -> bool:

@@ -511,7 +511,7 @@ def about(
         history=HistoryView() if short else history_of(result, runs, metrics),
         agreements=tuple(_agreements(result)),
         recorded=tuple(wording.recorded_lines(result.recorded)),
-        again=f"pytest {shlex.quote(result.id)}",
+        again=f"pytest {shlex.quote(result.id)}" if result.file else "",
         accept=_accepting_command(result),
         short=short,
     )
@@ -519,7 +519,7 @@ def about(
 
 
 def _accepting_command(result: BenchmarkResult) -> str:
-    if not any(map(is_accepted_by_update, result.checks)):
+    if not result.file or not any(map(is_accepted_by_update, result.checks)):
         return ""
     return accepting(result, result.id)
 

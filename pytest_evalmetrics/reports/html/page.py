@@ -19,6 +19,7 @@ from pytest_evalmetrics.reports.html.benchmark_view import (
 )
 from pytest_evalmetrics.reports.html.conversations import fitting
 from pytest_evalmetrics.reports.html.picture import first
+from pytest_evalmetrics.reports.html.static_page import static_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.history import HistoryRun
     from pytest_evalmetrics.model.results import BenchmarkResult, RunReport, SkippedItem
     from pytest_evalmetrics.reports.html.picture import Picture
-    from pytest_evalmetrics.reports.payload import Artifacts
     from pytest_evalmetrics.reports.triage import CauseLines
 
 # in JSON these occur in strings only, where an escape is equivalent
@@ -119,6 +119,18 @@ class LeftOut(msgspec.Struct, frozen=True):
     brief: int
 
 
+class KeptTexts(Protocol):
+    """The texts of benchmarks, by kind."""
+
+    def read(self, item_id: str, kind: str) -> bytes:
+        """Return a text; empty if there is none."""
+        ...
+
+    def size(self, item_id: str, kind: str) -> int:
+        """Return the number of its bytes."""
+        ...
+
+
 class Describe(Protocol):
     """Writes a benchmark's page without its tasks."""
 
@@ -205,7 +217,7 @@ _SCRIPTS = (
 
 
 def page(
-    report: RunReport, kept: Artifacts, origin: Mapping[str, str | None]
+    report: RunReport, kept: KeptTexts, origin: Mapping[str, str | None]
 ) -> Iterator[bytes]:
     """Write the page, one benchmark at a time; `origin` says when it ran, and on which commit."""
     results = {result.id: result for result in in_order(report.benchmarks)}
@@ -223,7 +235,7 @@ def page(
         for result in results.values()
     ]
     left_out = fit(parts, describe)
-    head, tail = _shell()
+    head, tail = _shell(static_page(report))
     yield head
     yield _element("run", as_data(_run(report, left_out, origin)))
     shown = [part for part in parts if part.in_overview]
@@ -240,14 +252,14 @@ def page(
 
 def page_of(name: Literal["site", "noise"], data: object) -> Iterator[bytes]:
     """Write the first page of a site, or the page of a calibration."""
-    head, tail = _shell()
+    head, tail = _shell(_NEEDS_SCRIPT)
     yield head
     yield _element(name, as_data(data))
     yield tail
 
 
 def _part(
-    result: BenchmarkResult, kept: Artifacts, runs: Sequence[HistoryRun]
+    result: BenchmarkResult, kept: KeptTexts, runs: Sequence[HistoryRun]
 ) -> PagePart:
     brief = kept.size(result.id, "brief")
     return PagePart(
@@ -323,8 +335,14 @@ def _element(name: str, data: bytes) -> bytes:
     )
 
 
-def _shell() -> tuple[bytes, bytes]:
-    """Assemble the page from its assets and data; its policy allows no other script."""
+_NEEDS_SCRIPT = "<noscript><p>This page draws itself with a script.</p></noscript>"
+
+
+def _shell(static: str) -> tuple[bytes, bytes]:
+    """Assemble the page from its assets; its policy allows no other script.
+
+    `static` is the HTML that a reader sees without scripts.
+    """
     style = "\n".join(asset(name) for name in _STYLES)
     library = asset("uplot/uPlot.iife.min.js")
     code = (
@@ -337,7 +355,9 @@ def _shell() -> tuple[bytes, bytes]:
         "img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
     page = asset("page.html").replace("{{policy}}", policy).replace("{{style}}", style)
-    head, _, tail = page.partition("{{data}}\n")
+    begin, _, end = page.partition("{{static}}")
+    middle, _, tail = end.partition("{{data}}\n")
+    head = begin + static + middle
     tail = tail.replace("{{library}}", library).replace("{{code}}", code)
     return head.encode(), tail.encode()
 

@@ -35,7 +35,7 @@ function headSentence(about) {
 function commandsOf(about) {
   const command = (name, text) => h("p", {}, h("span", { class: "muted" }, `${name} `), h("code", {}, text));
   return h("div", { class: "commands" },
-    command("Run again:", about.again),
+    about.again ? command("Run again:", about.again) : null,
     about.accept ? command("Accept the change:", about.accept) : null);
 }
 
@@ -314,7 +314,11 @@ function originPart(item, about) {
 
 // What the tasks that got worse have in common, and the others have not.
 function separatorsPart(about) {
-  const found = about.separators || [];
+  const found = about.agents.flatMap(({ agent }) => {
+    const picture = Object.hasOwn(about.pictures, agent) ? about.pictures[agent] : null;
+    const own = picture ? picture.separators || [] : [];
+    return own.map((separator) => ({ ...separator, agent }));
+  });
   if (!found.length) {
     return null;
   }
@@ -322,8 +326,8 @@ function separatorsPart(about) {
   const row = (one) => h("tr", {},
     h("th", { scope: "row" }, h("code", {}, one.field), " ", own(one.value),
       several ? h("small", { class: "where" }, own(one.agent)) : null),
-    h("td", { class: "n" }, `${count(one.worse_with)} of ${count(one.with)}`),
-    h("td", { class: "n" }, `${count(one.worse_without)} of ${count(one.without)}`),
+    h("td", { class: "n" }, `${count(one.worse_with)} of ${count(one.tasks_with)}`),
+    h("td", { class: "n" }, `${count(one.worse_without)} of ${count(one.tasks_without)}`),
     h("td", { class: "n" }, `${brief(one.odds)} : 1`),
     h("td", { class: "n md" }, pValue(one.p)));
   return section("separators", "What the worse tasks have in common",

@@ -1,0 +1,220 @@
+"""Ten runs in a browser: what failed, is it real, which tasks, what was said, what to do."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from reports.html import scenarios
+
+pytestmark = pytest.mark.browser
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.fixture
+def shown(browser, pages):
+    """Open a scenario on a desktop, and return the browser."""
+
+    def opened(name, **options):
+        browser.open(pages(name), **options)
+        browser.drawn()
+        return browser
+
+    return opened
+
+
+def _first_task(browser):
+    """Open the first task of the list, and return what it shows."""
+    browser.find(".task-list .open").click()
+    return browser.text(".detail")
+
+
+# -- the five questions ----------------------------------------------------------------------
+
+
+def test_one_benchmark_answers_the_five_questions(shown):
+    browser = shown("one")
+    head = browser.text(".verdict")
+    assert "ocr" in head
+    assert "Fail" in head
+    assert "mean_reward 0.9750 → 0.7375" in head
+    assert "11 of 40 tasks worse, 1 better; p = 0.0028" in head
+    assert "pytest x.bench.yaml::ocr" in head
+    assert browser.texts(".task-list .open")[0].strip() == "line-0"
+    row = browser.texts(".task-list tbody tr:first-child td")
+    assert [cell.split() for cell in row[2:]] == [["1000"], ["1000", "✓", "right"], ["1#00", "✕", "wrong"]]  # fmt: skip
+    assert "Read line 0." in _first_task(browser)
+
+
+def test_the_drawn_interval_excludes_0_where_the_verdict_does(shown):
+    browser = shown("one")
+    bar = "section[aria-labelledby=changes] svg"
+    zero, end = browser.run(
+        "const svg = document.querySelector(arguments[0]);"
+        "return [svg.querySelector('.zero-line'), svg.querySelector('.range')]"
+        ".map(line => Number(line.getAttribute('x2')))",
+        bar,
+    )
+    assert end < zero
+
+
+def test_what_the_worse_tasks_have_in_common_is_counted(shown):
+    row = shown("one").text("section[aria-labelledby=separators] tbody tr")
+    assert row.startswith("kind hand")
+    assert "10 of 10" in row
+    assert "1 of 30" in row
+
+
+def test_a_slice_filters_the_list_and_the_transitions(shown):
+    browser = shown("one")
+    browser.choose(".slice", "1")
+    assert len(browser.texts(".task-list .open")) == 25
+    assert browser.texts(".cell.worse") == ["1"]
+
+
+def test_twelve_benchmarks_of_three_agents_name_who_fails(shown):
+    browser = shown("twelve")
+    assert browser.text(".lead") == "Of 12 benchmarks, 5 fail."
+    first = browser.text(".overview tbody tr")
+    assert "bench-0" in first
+    assert "✕ bob" in first
+    assert f"{MINUS}0.5000" in first
+    lost = [
+        row
+        for row in browser.texts(".overview tbody tr")
+        if row.split()[:2] == ["✕", "Fail"] or "bench-1\n" in row
+    ]
+    assert any("eve" in row for row in lost)
+    assert "3 \N{MULTIPLICATION SIGN} 30" in first
+    assert "pytest all.bench.yaml::bench-0" in browser.text(".causes")
+
+
+def test_a_transcript_is_aligned_at_the_first_turn_that_differs(shown):
+    browser = shown("transcripts")
+    detail = _first_task(browser)
+    assert "2 turns before they differ" in detail
+    turns = browser.texts(".first-different")
+    assert "weather" in turns[0]
+    assert "Let me look." in turns[0]
+    assert "search" in turns[1]
+    assert "failed: error: no such page" in turns[1]
+    assert "calls tool search" in browser.text("section[aria-labelledby=separators]")
+
+
+def test_a_judges_reasons_stand_on_both_sides(shown):
+    browser = shown("reasons")
+    _first_task(browser)
+    assert browser.texts(".sides > div > figure .reason") == ["It names the cause.", "It names a wrong cause."]  # fmt: skip
+
+
+def test_a_thousand_benchmarks_are_painted_soon_in_a_small_page(shown, pages):
+    began = time.perf_counter()
+    browser = shown("thousand")
+    assert time.perf_counter() - began < 20
+    assert pages("thousand").stat().st_size < 3_000_000
+    painted = browser.run(
+        "return performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    )
+    assert painted < 2_000  # a machine that does other things; alone it takes 200
+    assert browser.text(".lead") == "Of 1,000 benchmarks, 10 fail."
+    assert "Fail" in browser.text(".overview tbody tr")
+    assert "false alarms" in browser.text(".verdict").lower()
+
+
+def test_a_hundred_thousand_tasks_are_counted_and_the_worst_listed(shown):
+    browser = shown("large")
+    assert "900 of 100,000 tasks worse" in browser.text(".lead")
+    assert browser.texts(".cell.worse") == ["900"]
+    browser.find(".cell.worse").click()
+    assert browser.text(".task-list .change") == f"{MINUS}1"
+
+
+def test_drift_is_a_warning_in_the_head_with_its_size(shown):
+    browser = shown("history")
+    warning = browser.text(".verdict .warning")
+    assert warning.startswith("Drift: ")
+    assert "mean_reward" in warning
+    assert browser.run("return Boolean(document.querySelector('.chart canvas'))")
+
+
+def test_hostile_texts_are_isolated_and_keep_their_ends(shown):
+    browser = shown("hostile")
+    detail = _first_task(browser)
+    assert "characters left out" in detail
+    assert "the end" in detail
+    assert browser.run("return window.pwned") is None
+    isolated = browser.run(
+        "return [...document.querySelectorAll('.task-list .open bdi, .excerpt bdi')]"
+        ".every(e => e.dir === 'auto')"
+    )
+    assert isolated
+
+
+def test_nothing_gated_says_that_nothing_can_fail(shown):
+    text = shown("ungated").text("main")
+    assert "not gated" in text
+
+
+def test_all_missing_names_each_agent(shown):
+    why = shown("missing").text("section[aria-labelledby=why]")
+    for agent in scenarios.AGENTS:
+        assert f"of {agent}" in why
+    assert "expect: {missing_reward: exclude}" in why
+
+
+# -- everywhere ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [390, 720, 1280])
+@pytest.mark.parametrize("name", ["one", "twelve", "hostile", "transcripts"])
+def test_a_page_never_overflows_its_window(shown, name, width):
+    browser = shown(name, width=width)
+    browser.run("document.querySelector('.task-list .open')?.click()")
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", ["one", "hostile", "twelve"])
+def test_without_scripts_the_verdict_the_table_and_the_flips_are_there(
+    browser, pages, name
+):
+    browser.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(pages(name))
+        body = browser.find("main")
+        text = body.text
+    finally:
+        browser.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert text.startswith("FAIL")
+    assert "Benchmarks" in text
+    assert "fell from" in text
+    if name != "twelve":  # its rows hold no texts
+        assert "Tasks that flipped" in text
+
+
+def test_a_page_is_printed_on_at_most_six_sheets(shown):
+    browser = shown("one")
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    printed = browser.command("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+    import base64
+
+    pages = base64.b64decode(printed["data"]).count(b"/Type /Page\n")
+    assert 1 <= pages <= 6
+
+
+AXE = os.environ.get("EVALMETRICS_AXE")
+
+
+@pytest.mark.skipif(not AXE, reason="EVALMETRICS_AXE does not name axe.min.js")
+@pytest.mark.parametrize("name", scenarios.MAKERS)
+def test_axe_finds_nothing_in_any_scenario(shown, name):
+    code = Path(AXE).read_text(encoding="utf-8") if AXE else ""
+    for width, dark in ((1280, False), (390, True)):
+        browser = shown(name, width=width, dark=dark)
+        browser.run("document.querySelector('.task-list .open')?.click()")
+        browser.run(code)
+        results = browser.driver.execute_async_script(
+            "axe.run().then(arguments[arguments.length - 1])"
+        )
+        found = [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]]
+        assert found == []

@@ -52,6 +52,10 @@ def test_the_site_in_a_browser(browser, project, runs):
     index = project.path / "site" / "index.html"
     browser.open(index)
     assert browser.text(".lead") == "11 runs. The last one: 0 red of 1 benchmark."
+    course = browser.find("svg.sparkline").get_attribute("aria-label")
+    assert course == "mean_reward over 11 runs: from 0.8000 to 0.2000"
+    row = browser.text("section[aria-labelledby=all] tbody tr")
+    assert "mean_reward fell from 0.8000 to 0.2000 since 2023-11-22" in row
     browser.find("section[aria-labelledby=all] tbody a").click()
     browser.until("document.querySelector('.chart canvas')")
     assert browser.text(".card").count("changed on 2023-11-22") == 1

@@ -32,6 +32,48 @@ function lastChange(benchmark) {
   return moved[0];
 }
 
+const SPARK = [120, 28]; // pixels
+
+// A metric's course in a cell of a table.
+function sparkline(line) {
+  const [width, height] = SPARK;
+  const known = line.values.filter((value) => value !== null);
+  if (known.length < 2) {
+    return null;
+  }
+  const low = Math.min(...known);
+  const high = Math.max(...known);
+  const x = (at) => 3 + (at / (line.values.length - 1)) * (width - 6);
+  const y = (value) => height - 3 - ((value - low) / (high - low || 1)) * (height - 6);
+  const points = line.values
+    .map((value, at) => (value === null ? null : `${x(at).toFixed(1)},${y(value).toFixed(1)}`))
+    .filter(Boolean);
+  const label = `${lineName(line)} over ${plural(known.length, "run")}: from ${num(known[0])} to ${num(known[known.length - 1])}`;
+  return s("svg", { class: "sparkline", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    s("polyline", { points: points.join(" ") }));
+}
+
+// The means before and since the last change of a metric.
+function changeSizes({ line, at }) {
+  const mean = (values) => {
+    const known = values.filter((value) => value !== null);
+    return known.reduce((sum, value) => sum + value, 0) / known.length;
+  };
+  const begins = line.changes.length > 1 ? line.changes[line.changes.length - 2] : 0;
+  return [mean(line.values.slice(begins, at)), mean(line.values.slice(at))];
+}
+
+function lastChangeText(moved) {
+  const [before, since] = changeSizes(moved);
+  const way = since < before ? "fell" : "rose";
+  const { commit, time } = moved.run;
+  return [
+    h("code", {}, lineName(moved.line)),
+    ` ${way} from ${num(before)} to ${num(since)} since ${time.slice(0, 10)}`,
+    commit ? [" (", h("code", {}, commit.slice(0, 10)), ")"] : null,
+  ];
+}
+
 function trendsTable(benchmarks) {
   const list = sortedTable({
     caption: "Benchmarks", page: 50, empty: "No benchmark matches.",
@@ -39,6 +81,7 @@ function trendsTable(benchmarks) {
       { key: "verdict", label: "Last verdict", class: "v" },
       { key: "name", label: "Benchmark", by: (b) => b.name },
       { key: "value", label: "Last value", class: "n" },
+      { key: "course", label: "Course", class: "lg" },
       { key: "runs", label: "Runs", by: (b) => b.runs.length, first: -1, class: "n md" },
       { key: "moved", label: "Last change", by: (b) => (lastChange(b) ? lastChange(b).run.time : null), first: -1 },
     ],
@@ -48,8 +91,9 @@ function trendsTable(benchmarks) {
       return [h("tr", {}, h("td", { class: "v" }, badge(b.verdict), b.in_last ? null : h("small", { class: "muted" }, " not in the last run")),
         h("th", { scope: "row" }, h("a", { href: target(b) }, b.name), h("small", { class: "where" }, b.file)),
         h("td", { class: "n" }, line ? num(line.values[line.values.length - 1]) : "–", line ? h("small", { class: "where" }, lineName(line)) : null),
+        h("td", { class: "lg" }, line ? sparkline(line) : null),
         h("td", { class: "n md" }, count(b.runs.length)),
-        h("td", {}, moved ? [h("code", {}, lineName(moved.line)), ` since ${moved.run.time.slice(0, 10)}`, moved.run.commit ? [" (", h("code", {}, moved.run.commit.slice(0, 10)), ")"] : null] : h("span", { class: "muted" }, "–")))];
+        h("td", {}, moved ? lastChangeText(moved) : h("span", { class: "muted" }, "–")))];
     },
   });
   list.update(benchmarks);

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from reports.html import runs, scenarios
@@ -102,6 +103,19 @@ class Browser:
             "Page.captureScreenshot", captureBeyondViewport=True, clip=clip
         )
         path.write_bytes(base64.b64decode(shot["data"]))
+
+    def violations(self):
+        """Return what axe-core finds; skip the test where its script is not at hand."""
+        script = os.environ.get("EVALMETRICS_AXE")
+        if not script:
+            pytest.skip(
+                "EVALMETRICS_AXE does not name the axe.min.js of npm's axe-core"
+            )
+        self.run(Path(script).read_text(encoding="utf-8"))
+        results = self.driver.execute_async_script(
+            "axe.run().then(arguments[arguments.length - 1])"
+        )
+        return [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]]
 
     def messages(self):
         """What the console said since the last time."""

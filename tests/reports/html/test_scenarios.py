@@ -1,11 +1,12 @@
 """Ten runs in a browser: what failed, is it real, which tasks, what was said, what to do."""
 
-import os
+import base64
 import time
-from pathlib import Path
 
 import pytest
 from reports.html import scenarios
+
+from pytest_evalmetrics.commands import main
 
 pytestmark = pytest.mark.browser
 
@@ -196,25 +197,30 @@ def test_a_page_is_printed_on_at_most_six_sheets(shown):
     browser = shown("one")
     browser.run("dispatchEvent(new Event('beforeprint'))")
     printed = browser.command("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
-    import base64
-
     pages = base64.b64decode(printed["data"]).count(b"/Type /Page\n")
     assert 1 <= pages <= 6
 
 
-AXE = os.environ.get("EVALMETRICS_AXE")
-
-
-@pytest.mark.skipif(not AXE, reason="EVALMETRICS_AXE does not name axe.min.js")
 @pytest.mark.parametrize("name", scenarios.MAKERS)
 def test_axe_finds_nothing_in_any_scenario(shown, name):
-    code = Path(AXE).read_text(encoding="utf-8") if AXE else ""
     for width, dark in ((1280, False), (390, True)):
         browser = shown(name, width=width, dark=dark)
         browser.run("document.querySelector('.task-list .open')?.click()")
-        browser.run(code)
-        results = browser.driver.execute_async_script(
-            "axe.run().then(arguments[arguments.length - 1])"
-        )
-        found = [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]]
-        assert found == []
+        assert browser.violations() == []
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_axe_finds_nothing_in_the_page_of_compare(browser, pages, capsys, width, dark):
+    folder = pages("one").parents[1]
+    fields = ["--task", "id", "--sample", "try", "--reward", "reward"]
+    runs = [str(folder / "was.jsonl"), str(folder / "now.jsonl")]
+    assert main(["compare", *runs, *fields, "--format", "html"]) == 1
+    page = folder / "compare.html"
+    page.write_text(capsys.readouterr().out, encoding="utf-8")
+    browser.open(page, width=width, dark=dark)
+    browser.drawn()
+    assert "now.jsonl" in browser.text("h1")
+    assert "11 of 40 tasks worse" in browser.text(".lead")
+    browser.find(".task-list .open").click()
+    assert "Read line 0." in browser.text(".detail")
+    assert browser.violations() == []

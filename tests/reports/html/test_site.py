@@ -1,6 +1,7 @@
 """The site over many runs, from their artifacts to its pages."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -52,6 +53,8 @@ def test_the_site_in_a_browser(browser, project, runs):
     index = project.path / "site" / "index.html"
     browser.open(index)
     assert browser.text(".lead") == "11 runs. The last one: 0 red of 1 benchmark."
+    if os.environ.get("EVALMETRICS_AXE"):
+        assert browser.violations() == []
     course = browser.find("svg.sparkline").get_attribute("aria-label")
     assert course == "mean_reward over 11 runs: from 0.8000 to 0.2000"
     row = browser.text("section[aria-labelledby=all] tbody tr")

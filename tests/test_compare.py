@@ -247,7 +247,11 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
         ),
         (["slips.jsonl", "slips.jsonl"], [], "--direction"),
         (["main", "main"], [], "not the report of a run"),
-        (["bare", "bare"], [], "the task is not clear"),
+        (
+            ["bare", "bare"],
+            [],
+            "--task, --sample, --agent and --reward name the fields",
+        ),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pytest_evalmetrics.ext import BenchmarkSpec
 
 KEYS = ", ".join(sorted(field.name for field in fields(BenchmarkSpec)))
-FIELDS = "agent, content, reward, sample, scores, task"
+FIELDS = "agent, answer, content, prompt, reason, reward, sample, scores, task"
 OUTERMOST = "benchmark, benchmarks, defaults"
 EXPECT = "max_missing, missing_reward, rollouts, tasks"
 BOUND = "bound, confidence, max, min, rtol, value"

@@ -172,4 +172,4 @@ def test_a_wrong_call_in_the_hook_fails_a_test_at_its_line(project):
     result.stderr.fnmatch_lines(
         ["*conftest.py:2: pytest_evalmetrics_register failed: *"]
     )
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.ret == 2

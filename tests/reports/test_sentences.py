@@ -612,7 +612,7 @@ def test_a_drop_is_described_in_one_line():
     [
         (Acceptance.SNAPSHOT, "accept it with --snapshot-update"),
         (Acceptance.OTHER_RUN, "compare with a newer run"),
-        (Acceptance.REPORT, "compare with a newer run"),
+        (Acceptance.REPORT, "accept its level in evalmetrics-accepted.yaml"),
         (
             Acceptance.HISTORY,
             (

@@ -39,7 +39,10 @@ def checkout(tmp_path):
     shutil.copytree(
         CI, folder, ignore=shutil.ignore_patterns(*MADE_HERE), dirs_exist_ok=True
     )
-    quickstart = "python eval.py && pytest --evalmetrics-init results.json"
+    quickstart = (
+        "pip install -q pytest-evalmetrics\n"
+        "python eval.py && pytest --evalmetrics-init results.json"
+    )
     assert execute(quickstart, folder, {}) == 0
     return committed(folder)
 

@@ -35,6 +35,7 @@ from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
 from pytest_evalmetrics.pipeline.measuring import AlikeMeasured, KeptRows, Measurement
 from pytest_evalmetrics.pipeline.reducing import Hooks, Reduced, reduce_agents
 from pytest_evalmetrics.pipeline.references import Reference, reference_of
+from pytest_evalmetrics.pipeline.tiers import with_tiers
 from pytest_evalmetrics.reports import sentences
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class EvaluationInput(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget | None = None  # of the benchmark, that its rounds share
     # the tasks of which rollouts are drawn; None for all
     only_tasks: frozenset[str] | None = None
+    # the project's policy requires it, whatever its file says
+    is_required: bool = False
     # changes that a file of the repository accepts for this benchmark
     accepted: tuple[AcceptedLevel, ...] = ()
 
@@ -598,7 +601,11 @@ def _finished(
     )
     baseline = _baseline(stages, checks)
     if settings_of(benchmark).drift == "fail" and not given.updates:
-        drifting = drift_checks(benchmark, result, given.history)
+        drifting = with_tiers(
+            benchmark,
+            drift_checks(benchmark, result, given.history),
+            is_required=given.is_required,
+        )
         result = structs.replace(result, checks=(*result.checks, *drifting))
     has_passed = result.verdict is Verdict.PASS
     flipped: tuple[FlippedTask, ...] = ()
@@ -645,7 +652,7 @@ def _result(
         file=given.file or given.item_id.rpartition("::")[0],
         line=benchmark.line_of(),
         agents=(),
-        checks=checks,
+        checks=with_tiers(benchmark, checks, is_required=given.is_required),
         notes=notes,
         xfail=spec.xfail is not None,
     )

@@ -67,7 +67,7 @@ class TaskLine(msgspec.Struct, frozen=True, tag="task"):
     task: str
     rewards: str  # before and now: 2/2 -> 0/2
     expected: str = ""
-    was: str = ""
+    was: str | None = ""  # None if the baseline keeps no answers
     now: str = ""
     has_answers: bool = False  # else there are no texts of either side
 

@@ -14,6 +14,7 @@ import msgspec
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.layout import capped, compact
 from pytest_evalmetrics.model.history import HistoryPoint, HistoryRun
+from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Gate
 from pytest_evalmetrics.run_folder import lock_byte
 
@@ -60,7 +61,11 @@ def run_of(
 
 def _holds(result: BenchmarkResult) -> bool:
     """Whether no gate fails; a run that fails for its drift alone is one of those that show it."""
-    failing = {check.gate for check in result.checks if check.verdict.fails}
+    failing = {
+        check.gate
+        for check in result.checks
+        if check.verdict.fails or check.tier is Tier.ADVISORY
+    }
     return failing <= {Gate.DRIFT}
 
 

@@ -33,6 +33,7 @@ from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.benchmark_check import all_problems
 from pytest_evalmetrics.pipeline.preflight import unknown_metrics
 from pytest_evalmetrics.pipeline.reducing import Hooks
+from pytest_evalmetrics.policy import policy_of, requires
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.reports.failure import (
     failure_of_result,
@@ -409,6 +410,7 @@ def _input(
     return EvaluationInput(
         benchmark=benchmark,
         accepted=_accepted(config, label) if by_file else (),
+        is_required=requires(policy_of(config), spec.tags),
         item_id=label,
         hooks=_hooks(item, spec),
         updates=accepts if store is None else store.updates,

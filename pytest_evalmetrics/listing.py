@@ -1,4 +1,4 @@
-"""``--evalmetrics-list`` and ``--evalmetrics-explain``: the names of a benchmark file."""
+"""``evalmetrics list`` and ``explain``: the names of a benchmark file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import re
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from pytest_evalmetrics import registry
 from pytest_evalmetrics.config.benchmark_schema import keys_of_scorer
-from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
+from pytest_evalmetrics.errors import MetricError, RegistryError, closest
 from pytest_evalmetrics.metrics import Names
 from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.scorer_keys import BUILTIN, spellings
@@ -58,7 +56,7 @@ def listed() -> str:
             lines += [
                 f"  {name.ljust(wide)}  {line}" for name, line in described.items()
             ] + [""]
-    more = "pytest --evalmetrics-explain NAME explains one of them"
+    more = "evalmetrics explain NAME explains one of them"
     return "\n".join(
         [*lines, f"package.module:attribute names one of your own; {more}"]
     )
@@ -91,7 +89,7 @@ def explained(name: str) -> str:
             entry = things.find(name) if kind != "metrics" else _find_metric(name)
         except (MetricError, RegistryError) as error:
             if ":" in name or name in things.names():
-                broken.append(str(error))
+                broken.append(error)
             continue
         # a reference may be of any kind, which its methods show
         if not entry.reference or _kind_of(entry.target) == kind:
@@ -99,16 +97,14 @@ def explained(name: str) -> str:
     if parts:
         return "\n\n".join(parts)
     if broken:
-        raise pytest.UsageError(
-            broken[0]
-        )  # a reference: the message is the same for each kind
+        raise broken[0]  # a reference: the message is the same for each kind
     there = [n for things, _ in _KINDS.values() for n in things.names()]
-    guess, mark, _ = did_you_mean(name, there, what="").partition("?")
-    meant, way = (
-        f": {guess}?" if mark else "",
-        "pytest --evalmetrics-list prints what there is",
+    meant = closest(name, there)
+    guess = "" if meant is None else f": did you mean {meant!r}?"
+    raise RegistryError(
+        f"there is nothing named {name!r}{guess}",
+        hint="evalmetrics list prints what there is",
     )
-    raise pytest.UsageError(f"there is nothing named {name!r}{meant}\n  {way}")
 
 
 def _kind_of(target: Any) -> str:

@@ -191,6 +191,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
     settings.validate(config)
+    if config.getini(settings.POLICY):
+        from pytest_evalmetrics.policy import policy_of
+
+        policy_of(config)  # a mistake in it stops before anything begins
     if config.getoption("evalmetrics_affected") is not None:
         from pytest_evalmetrics.affected import changes_of
 

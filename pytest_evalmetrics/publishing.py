@@ -24,7 +24,7 @@ from pytest_evalmetrics.reports.payload import Artifacts, Payload, result_of
 from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
 from pytest_evalmetrics.reports.terminal import Reading, section
-from pytest_evalmetrics.reports.wording import calls_line
+from pytest_evalmetrics.reports.wording import calls_line, replayed_note
 from pytest_evalmetrics.run_folder import RunFolder, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
@@ -130,6 +130,7 @@ class RunResults:
                 root=self._config.rootpath,
                 origin=lambda: self._origin,
                 names=reporter_names(self._config),
+                remark=replayed_note(self._calls),
             )
             paths, unwritten = write_reports(run, folder.prefix)
             self._warnings.update(names.notes)
@@ -146,6 +147,8 @@ class RunResults:
         verbosity = getattr(self._config.option, "verbose", 0)
         invoked = self._config.invocation_params.dir
         shown = [shown_below(path, invoked) for path in paths]
+        if self._config.getoption("evalmetrics_accept_report") is not None:
+            shown = []  # the files are gone with their folder
         explained = {
             name for item in failures for name in self._evaluated.get(item, ())
         }
@@ -192,6 +195,8 @@ class RunResults:
         lines: Lines = [(str(error), "red") for error in self._errors]
         if verbosity >= 0:
             lines += [(line, None) for line in calls_line(self._calls)]
+        elif remark := replayed_note(self._calls):
+            lines.append((f"note: {remark}", None))
         if report.deselected:  # xdist does not report it
             deselected = listed(report.deselected, 3)
             lines.append((f"note: deselected, and not evaluated: {deselected}", None))

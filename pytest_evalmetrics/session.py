@@ -41,6 +41,7 @@ _REGISTRATION = pytest.StashKey["RegistryError | None"]()
 _WORKERS_FOLDER = "evalmetrics_folder"
 _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
 _UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
+_REQUIRED = "evalmetrics_required"  # benchmarks with a required tag, of a worker
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _SUMMARISED = 20  # of many failing benchmarks, in pytest's short summary
@@ -48,6 +49,12 @@ _DEFAULT_REPORT = "fE"  # of pytest's option -r
 _FAILURE = "evalmetrics_failure"  # of a worker, on a report
 # of a report: an expected failure that passed, where the test's marks are strict
 _PASSES_WRONGLY = "evalmetrics_passes_wrongly"
+# how a run ends that came to its end
+_FINISHED = (
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+)
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
 _NOTHING_KEPT = "without a journal no paid answer is kept: run it again with one"
@@ -79,6 +86,11 @@ class EvaluationSession:
         self._failed: list[pytest.TestReport] = []  # reports, while failures are shown
         # baselines, as the workers of xdist name them
         self._unused: set[str] = set()
+        self._policy: RunPolicy | None = None  # None without one
+        if config.getini(settings.POLICY):
+            from pytest_evalmetrics.policy import RunPolicy
+
+            self._policy = RunPolicy(config)
 
     @property
     def _lost(self) -> set[str]:
@@ -153,7 +165,10 @@ class EvaluationSession:
 
     def record(self, items: Sequence[pytest.Item]) -> None:
         """Record the benchmarks and checks that there are, whatever is selected of them."""
-        self._present.update(item.nodeid for item in items if _is_ours(item))
+        ours = [item for item in items if _is_ours(item)]
+        self._present.update(item.nodeid for item in ours)
+        if self._policy is not None:
+            self._policy.record(ours)
 
     pytest_deselected = record
 
@@ -324,7 +339,7 @@ class EvaluationSession:
 
             close_transport(self._config)
         if self._is_worker:
-            self._hand_over_unused()
+            self._hand_over()
             return
         if self._refusal:
             return
@@ -337,6 +352,7 @@ class EvaluationSession:
         if evaluates_nothing:
             return
         self._report_unused(session)
+        self._report_policy(session)
         self._report_interruption(calls=calls)
         self._export_journal(session)
 
@@ -372,27 +388,26 @@ class EvaluationSession:
 
         return unused_of_run(self._config)
 
-    def _hand_over_unused(self) -> None:
-        """Leave a worker's unused baselines where the controller finds them."""
+    def _hand_over(self) -> None:
+        """Leave what a worker found where the controller finds it."""
         if settings.evaluates_nothing(self._config):
             return
         output: dict[str, object] = getattr(self._config, "workeroutput", {})
         output[_UNUSED] = self._unused_here()
+        if self._policy is not None:
+            output[_REQUIRED] = self._policy.hand_over()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take the unused baselines that a worker found; one that died has left none."""
-        output: dict[str, tuple[str, ...]] = getattr(node, "workeroutput", {})
+        """Take what a worker found; one that died has left nothing."""
+        output: dict[str, Any] = getattr(node, "workeroutput", {})
         self._unused.update(output.get(_UNUSED, ()))
+        if self._policy is not None:
+            self._policy.take(output.get(_REQUIRED, {}))
 
     def _report_unused(self, session: pytest.Session) -> None:
         """Report the unused baselines of a whole run, which then fails or warns."""
-        finished = (
-            pytest.ExitCode.OK,
-            pytest.ExitCode.TESTS_FAILED,
-            pytest.ExitCode.NO_TESTS_COLLECTED,
-        )
-        if session.exitstatus not in finished:
+        if session.exitstatus not in _FINISHED:
             return
         unused = sorted(self._unused.union(self._unused_here()))
         if not unused:
@@ -402,6 +417,17 @@ class EvaluationSession:
         only_warns = self._config.getoption("warn_unused_snapshots", default=False)
         self._add_lines(unused_lines(unused), "yellow" if only_warns else "red")
         if not only_warns:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _report_policy(self, session: pytest.Session) -> None:
+        """Fail a run that lacks what the project's policy requires."""
+        if self._policy is None or session.exitstatus not in _FINISHED:
+            return
+        lines = list(self._policy.missing(self._skipped))
+        if self._results is not None:
+            lines += self._policy.too_many(self._results.results.values())
+        if lines:
+            self._add_lines(lines, "red")
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _publish(self, session: pytest.Session) -> None:

@@ -23,6 +23,7 @@ PRINTING = (
 COMMAND = pytest.StashKey[bool]()
 # the folders of baselines that a run came by
 BASELINES = pytest.StashKey["list[Path]"]()
+POLICY = "evalmetrics_policy"
 BASELINES_FOLDER = "__baselines__"
 # the items before any selection
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()
@@ -198,6 +199,12 @@ def _declare_settings(parser: pytest.Parser) -> None:
         help="days after which a committed baseline is warned of; 0 for never",
     )
     parser.addini(
+        POLICY,
+        type="args",
+        default=[],
+        help="what a build needs: required=TAG,TAG advisory=N",
+    )
+    parser.addini(
         "evalmetrics_journal",
         default="normal",
         help="how paid calls use the journal: normal, replay, refresh or off; "
@@ -320,7 +327,8 @@ def needs_session(config: pytest.Config) -> bool:
     """Check for what our session prepares, or takes from workers, before anything is collected."""
     is_distributed = getattr(config.option, "dist", "no") != "no"
     is_worker = hasattr(config, "workerinput")
-    return is_worker or is_distributed or moves_journal(config)
+    has_policy = bool(config.getini(POLICY))
+    return is_worker or is_distributed or has_policy or moves_journal(config)
 
 
 def is_benchmark_file(name: str, config: pytest.Config) -> bool:

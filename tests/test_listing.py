@@ -180,17 +180,21 @@ def test_a_reference_is_explained_as_the_one_kind_that_it_is(own):
         assert text.count(f"mine:{name}: ") == 1
 
 
-def test_an_unknown_or_broken_thing_is_a_usage_error(own):
-    missing = "ERROR: the metric 'no_such.module:thing' can't be imported: *"
-    broken = "ERROR: the metric 'gone' of shipped can't be loaded from *"
-    for run, name, error in (
-        (own.run, "", "ERROR: there is nothing named ''"),
-        (own.run, "no_such.module:thing", missing),
-        (own.run, "gone", broken),
-    ):
-        result = run("--evalmetrics-explain", name)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines([error])
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("", "there is nothing named ''"),
+        (
+            "no_such.module:thing",
+            "the metric 'no_such.module:thing' can't be imported*",
+        ),
+        ("gone", "the metric 'gone' of shipped can't be loaded from *"),
+    ],
+)
+def test_an_unknown_or_broken_thing_is_a_usage_error(own, name, error):
+    result = own.run("--evalmetrics-explain", name)
+    assert result.ret == 2
+    result.stderr.fnmatch_lines([f"evalmetrics explain: {error}"])
 
 
 def test_everything_built_in_is_described(project):

@@ -94,7 +94,7 @@ def _rollouts_check(terms: GateTerms, found: Violations) -> Check:
     return Check(
         gate=Gate.BEHAVIOUR,
         name="behaviour " + " ".join(map(str, found.key)),
-        verdict=_of_tier(terms.spec, verdict),
+        verdict=verdict,
         agent=terms.agent,
         value=None if math.isnan(share) else float(f"{share:.6g}"),
         bound=ShareBound(allow),
@@ -174,7 +174,7 @@ def _unknown(terms: GateTerms, name: str) -> Check:
     return Check(
         gate=Gate.BEHAVIOUR,
         name=f"behaviour {name}",
-        verdict=_of_tier(terms.spec, Verdict.INCONCLUSIVE),
+        verdict=Verdict.INCONCLUSIVE,
         agent=terms.agent,
         reasons=(NoBehaviour(in_baseline=True),),
         line=terms.line_of("behaviour", *_path(terms.spec, name)),
@@ -239,7 +239,7 @@ def _change_check(
     return Check(
         gate=Gate.BEHAVIOUR,
         name=f"behaviour {name}",
-        verdict=_of_tier(terms.spec, verdict),
+        verdict=verdict,
         agent=terms.agent,
         value=value,
         bound=MoveBound(limit.max_rise, limit.max_fall, terms.alpha),
@@ -266,19 +266,13 @@ def _order_check(terms: GateTerms, changes: Sequence[FeatureChange]) -> Check:
     return Check(
         gate=Gate.BEHAVIOUR,
         name="behaviour order",
-        verdict=_of_tier(terms.spec, Verdict.FAIL if changed else Verdict.PASS),
+        verdict=Verdict.FAIL if changed else Verdict.PASS,
         agent=terms.agent,
         bound=OrderBound(terms.alpha),
         reasons=(OrderChanged(changed),) if changed else (),
         line=terms.line_of("behaviour", "order"),
         acceptance=terms.acceptance,
     )
-
-
-def _of_tier(spec: BehaviourSpec, verdict: Verdict) -> Verdict:
-    """Let an advisory finding warn."""
-    is_advisory = spec.tier == "advisory"
-    return Verdict.WARN if is_advisory and verdict.fails else verdict
 
 
 def as_recorded(check: Check) -> Check:

@@ -74,8 +74,11 @@ def read_export(path: Path) -> Export:
 def _records(path: Path) -> Iterator[dict[str, object]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the trace can't be read: {error}", file=str(path)) from None
+    except OSError as error:
+        what = error.strerror or error
+        raise DataError(f"the trace can't be read: {what}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise DataError("the trace is no UTF-8 text", file=str(path)) from None
     try:
         documents = [json.loads(text)]
     except ValueError:

@@ -19,6 +19,7 @@ from pytest_evalmetrics.model.scores import (
     ScorerFailures,
     ScoreSummary,
 )
+from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict, worst
 
 
@@ -42,6 +43,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     acceptance: Acceptance | None = None
     # passes because the run records a new baseline, whatever the comparison shows
     accepted: bool = False
+    # of a check that would fail: it is shown, and fails nothing
+    tier: Tier = Tier.REQUIRED
 
 
 class Power(msgspec.Struct, frozen=True):
@@ -156,6 +159,11 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     behaviour: tuple[BehaviourFacts, ...] = ()
     # changes that evalmetrics-accepted.yaml accepts: honoured in this run, or before
     accepted_levels: tuple[str, ...] = ()
+
+    @property
+    def fails_advisory(self) -> bool:
+        """Whether an advisory gate would fail."""
+        return any(check.tier is Tier.ADVISORY for check in self.checks)
 
     @property
     def verdict(self) -> Verdict:

@@ -273,9 +273,11 @@ _LEAST = 6  # columns of an answer that say something
 
 def _answers(task: TaskLine, room: int) -> str:
     """Write what was expected, before and now, in the columns that there are."""
-    texts = {"expected": task.expected, "was": task.was, "now": task.now}
-    if not task.expected:
-        del texts["expected"]
+    texts = {"now": task.now}
+    if task.was is not None:
+        texts = {"was": task.was, **texts}
+    if task.expected:
+        texts = {"expected": task.expected, **texts}
     labels = sum(columns_of(label) + 3 for label in texts)
     widths = _shared(
         [columns_of(text or _NOTHING) for text in texts.values()], room - labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.failure_lines import TaskLine
 from pytest_evalmetrics.layout import visible
@@ -37,7 +38,7 @@ class WorseTask(msgspec.Struct, frozen=True):
     rewards: str
     prompt: str = ""
     expected: str = ""
-    was: str = ""
+    was: str | None = ""  # None if the baseline keeps no answers
     now: str = ""
     reason: str = ""  # of the judge of the answer now
     has_answers: bool = False
@@ -78,12 +79,18 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
         changes |= {(agent, str(task.task)): task for task in facts.worst_tasks}
     named |= dict.fromkeys(changes)
     flips = {(flip.agent, flip.task): flip for flip in result.flips}
+    keeps_answers = any(
+        attempt.text for flip in result.flips for attempt in flip.before
+    )
     tasks = []
     for agent, task in named:
         change = changes.get((agent, task))
         flip = flips.get((agent, task))
         if change is not None or flip is not None:
-            tasks.append(_worse_task(agent, task, change, flip, sign=sign))
+            worse = _worse_task(agent, task, change, flip, sign=sign)
+            if not keeps_answers:
+                worse = structs.replace(worse, was=None)
+            tasks.append(worse)
     return tasks[:most]
 
 
@@ -183,7 +190,7 @@ def task_lines(result: BenchmarkResult) -> Iterator[TaskLine]:
             task=visible(name),
             rewards=task.rewards,
             expected=_one_line(task.expected),
-            was=_one_line(task.was),
+            was=None if task.was is None else _one_line(task.was),
             now=_one_line(task.now),
             has_answers=task.has_answers,
         )

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
+from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
 
 def _check(check: Check, facts: dict[str, Any]) -> dict[str, Any]:
     """Put the texts beside the facts that they are made of."""
+    if check.tier is Tier.REQUIRED:
+        del facts["tier"]
     return {
         "gate": str(check.gate),
         "name": check.name,

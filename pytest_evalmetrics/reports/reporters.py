@@ -49,6 +49,7 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
     root: Path  # the report names benchmark files relative to it
     origin: Callable[[], Mapping[str, str | None]]  # its time and commit
     names: Sequence[str] | None  # of the reporters that the user chose
+    remark: str = ""  # on the run as a whole
 
     def array(self, kind: str) -> Iterator[bytes]:
         """Yield the texts of all benchmarks as one JSON array."""
@@ -78,7 +79,7 @@ def _report(run: FinishedRun) -> Files:
 
 def _summary(run: FinishedRun) -> Files:
     """Write a Markdown summary for pull requests."""
-    yield "summary.md", [summary(run.report).encode()]
+    yield "summary.md", [summary(run.report, run.remark).encode()]
 
 
 def _page(run: FinishedRun) -> Files:

@@ -101,9 +101,14 @@ class _Judged(msgspec.Struct, frozen=True):
 # -- the whole -------------------------------------------------------------------------------
 
 
-def summary(report: RunReport) -> str:
-    """Write the report as Markdown, in which texts of files and rows are escaped."""
+def summary(report: RunReport, remark: str = "") -> str:
+    """Write the report as Markdown, in which texts of files and rows are escaped.
+
+    `remark` is said of the run as a whole.
+    """
     lines = head(report, WHOLE)
+    if remark:
+        lines += [f"{remark[0].upper()}{remark[1:]}.", ""]
     lines += failing_part(report, WHOLE)
     lines += _block(["Changed since the baseline:", ""], _changes(report, WHOLE))
     lines += _reasons(report, WHOLE)
@@ -273,7 +278,7 @@ def _tasks(results: Sequence[BenchmarkResult], most: int, page: str) -> list[str
                     link(name, f"{page}{place}" if page else ""),
                     plain(task.rewards),
                     _excerpt(task.expected),
-                    _excerpt(task.was),
+                    _excerpt(task.was or ""),
                     _excerpt(task.now),
                     _excerpt(task.reason),
                 ]

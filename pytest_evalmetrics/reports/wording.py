@@ -116,6 +116,20 @@ def _judge_model(model: str, uses: Sequence[JudgeUse]) -> str:
     return ", ".join(parts)
 
 
+def replayed_note(totals: Sequence[CallTotals]) -> str:
+    """Say that nothing was called, where every answer came from the journal; else ""."""
+    answered = sum(total.calls for total in totals)
+    from_journal = sum(total.from_journal for total in totals)
+    requests = sum(total.requests for total in totals)
+    if not answered or requests or from_journal < answered:
+        return ""
+    return f"nothing was called: the journal gave {_all_of(answered)}"
+
+
+def _all_of(answers: int) -> str:
+    return "the only answer" if answers == 1 else f"all {answers} answers"
+
+
 def calls_line(totals: Sequence[CallTotals]) -> list[str]:
     """Sum up the calls of all benchmarks in one line; none if nothing was called."""
     if not totals:

@@ -112,11 +112,11 @@ class Document:
             if isinstance(value, dict):
                 return value
         except json.JSONDecodeError as error:
-            line, rest = error.lineno, error.doc[error.pos :].strip()
+            line = error.lineno
             problem = (
                 f"is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
             )
-            if not rest or "Unterminated" in error.msg:
+            if _ends_early(error):
                 problem = "the file ends in the middle of it"
         except (UnicodeDecodeError, RecursionError) as error:
             problem = f"can't be read: {error}"
@@ -138,3 +138,14 @@ def rows_of(source: Source) -> Iterator[tuple[int, JsonObject]]:
     loader = (JsonArray if is_document else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
         yield row.place, decode_row(row, source)
+
+
+def _ends_early(error: json.JSONDecodeError) -> bool:
+    """Check whether a text stops within a value, or within a string of it."""
+    if not error.doc[error.pos :].strip():
+        return True
+    try:
+        json.loads(f'{error.doc}"')
+    except json.JSONDecodeError as closed:
+        return closed.pos >= len(error.doc)
+    return False

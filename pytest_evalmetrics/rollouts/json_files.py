@@ -340,7 +340,7 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
         document: Any = _decode(text.decode())
     except json.JSONDecodeError as error:
         problem, line = (
-            f"this is not JSON: {error.msg} at column {error.colno}",
+            f"this is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}",
             error.lineno,
         )
     except _DuplicateKeyError as error:

@@ -116,9 +116,9 @@ class BehaviourSpec(Keys):
         types.Share, doc("the share of rollouts that may break a rule: 1%")
     ] = 0.0
     tier: Annotated[
-        Literal["required", "advisory"],
-        doc("whether what breaks a limit or a rule fails, or warns"),
-    ] = "required"
+        types.TierName | None,
+        doc("whether what breaks a limit or a rule fails, or is advisory"),
+    ] = None
 
     @property
     def all_limits(self) -> Mapping[str, LimitSpec]:

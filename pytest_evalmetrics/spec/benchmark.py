@@ -168,6 +168,10 @@ class BenchmarkSpec(Keys):
     name: Annotated[Name, _benchmark_name, doc("becomes the pytest item's name")]
     description: Annotated[str, doc("for people")] = ""
     tags: Annotated[Tags, doc("become pytest markers")] = ()
+    tier: Annotated[
+        types.TierName,
+        doc("whether its failures fail the build, or are shown alone"),
+    ] = "required"
     skip: Annotated[
         bool | str, Checked(_skip, lambda: bool | str), doc("true, or the reason")
     ] = False

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Final, TypeGuard, TypeVar, overload
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeGuard,
+    TypeVar,
+    overload,
+)
 from urllib.parse import urlsplit
 
 import msgspec
@@ -224,6 +233,7 @@ def numeric(
 
 Share = Annotated[float, numeric("a share from 0 to 1, such as 0.02 or 2%", ge=0, le=1)]
 Bound = Annotated[float, numeric("a number, or a percentage such as 70%")]
+TierName = Literal["required", "advisory"]
 
 
 def one_or_many(value: object) -> object:

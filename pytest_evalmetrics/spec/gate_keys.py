@@ -53,6 +53,9 @@ class Threshold(Keys):
     rtol: Annotated[
         types.Share | None, doc("the share of value that it may be off: 5%")
     ] = None
+    tier: Annotated[
+        types.TierName | None, doc("whether it fails the build, or is advisory")
+    ] = None
     bound: Annotated[
         Literal["point", "lower", "upper"],
         doc("whether the value or an end of its interval is compared"),
@@ -296,6 +299,10 @@ class GateSpec(Keys):
         ),
     ] = None
 
+    tier: Annotated[
+        types.TierName | None, doc("whether a failure fails, or is advisory")
+    ] = None
+
     def over(self, other: "GateSpec") -> "GateSpec":
         """Return these settings, completed by those of another."""
         both = {
@@ -358,6 +365,10 @@ class BaselineSpec(GateSpec):
             "whether a task fails the benchmark that got worse beyond what its own rollouts explain"
         ),
     ] = True
+    slices_tier: Annotated[
+        types.TierName | None,
+        doc("whether slices of `breakdown:` fail the build, or are advisory"),
+    ] = None
     confirm: Annotated[
         bool,
         doc(

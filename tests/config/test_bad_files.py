@@ -13,7 +13,7 @@ KEYS = ", ".join(sorted(field.name for field in fields(BenchmarkSpec)))
 FIELDS = "agent, answer, content, prompt, reason, reward, sample, scores, task"
 OUTERMOST = "benchmark, benchmarks, defaults"
 EXPECT = "max_missing, missing_reward, rollouts, tasks"
-BOUND = "bound, confidence, max, min, rtol, value"
+BOUND = "bound, confidence, max, min, rtol, tier, value"
 A_PATH = "expected a path, a list of paths, or a mapping with path"
 A_COUNT = "expected a whole number from 1, or '>= 100'"
 SOME_ROLLOUTS = "expected a whole number from 1, '>= 2' or any"

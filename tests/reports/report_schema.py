@@ -95,6 +95,8 @@ def _add_verdict(result: dict[str, Any]) -> None:
 
 
 def _add_texts(check: dict[str, Any]) -> None:
+    """Add the words; the tier is there if the check is advisory."""
+    check["required"].remove("tier")
     for name, description in _TEXTS.items():
         check["properties"][name] = {"type": "string", "description": description}
         check["required"].append(name)

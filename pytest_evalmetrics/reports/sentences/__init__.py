@@ -11,6 +11,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.model.reasons import TaskListChanged, Unpassable
+from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Verdict
 
 # the topics register the sentences of their reasons
@@ -72,7 +73,8 @@ def reason_of(check: Check) -> str:
         texts = [*_change(check), *texts]
     elif not check.accepted:
         texts += remarks(check)
-    return "; ".join(text for text in texts if text)
+    words = "; ".join(text for text in texts if text)
+    return f"advisory: {words}" if check.tier is Tier.ADVISORY else words
 
 
 def hint_of(check: Check) -> str:

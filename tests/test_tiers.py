@@ -1,0 +1,214 @@
+"""``tier:`` and ``evalmetrics_policy``: what fails a build, and what is shown alone."""
+
+import pytest
+
+FAILING = "metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.9'}"
+HALF = [[1, 0], [1, 0]]
+
+
+def of_two(first: str, second: str) -> str:
+    """Write two benchmarks of the same rollouts, whose mean of .5 fails."""
+    lines = ["defaults:", "  rollouts: runs.jsonl"]
+    lines += [f"  {line}" for line in FAILING.splitlines()]
+    lines += ["benchmarks:", f"  - {{name: one, {first}}}"]
+    lines.append(f"  - {{name: two, {second}}}")
+    return "\n".join(lines)
+
+
+def test_an_advisory_benchmark_is_shown_and_fails_nothing(project):
+    project.rollouts(HALF)
+    project.bench(f"{FAILING}\ntier: advisory")
+    result = project.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "WARN  math.bench.yaml::math  mean_reward 0.5000 (>= 0.9)*",
+            "    WARN  advisory: mean_reward is 0.5, below 0.9",
+        ]
+    )
+
+
+def test_the_report_says_that_a_check_is_advisory(project):
+    project.rollouts(HALF)
+    project.bench(f"{FAILING}\ntier: advisory")
+    project.run()
+    check = project.checks()["mean_reward"]
+    assert (check["verdict"], check["tier"]) == ("WARN", "advisory")
+
+
+def test_a_required_check_says_nothing_of_its_tier(project):
+    project.rollouts(HALF)
+    project.bench(FAILING)
+    project.run()
+    assert "tier" not in project.checks()["mean_reward"]
+
+
+def test_an_advisory_threshold_leaves_the_others_required(project):
+    project.rollouts(HALF)
+    project.bench(
+        "metrics: [mean_reward, pass_rate]\n"
+        "thresholds:\n"
+        "  mean_reward: {min: 0.9, tier: advisory}\n"
+        "  pass_rate: '>= 0.9'"
+    )
+    assert project.run().ret == 1
+    verdicts = [(name, check["verdict"]) for name, check in project.checks().items()]
+    assert ("mean_reward", "WARN") in verdicts
+    assert ("pass_rate", "FAIL") in verdicts
+
+
+def test_a_required_threshold_fails_an_advisory_benchmark(project):
+    project.rollouts(HALF)
+    project.bench(
+        "tier: advisory\n"
+        "metrics: [mean_reward]\n"
+        "thresholds: {mean_reward: {min: 0.9, tier: required}}"
+    )
+    assert project.run().ret == 1
+
+
+def test_one_metric_of_a_baseline_is_advisory(project):
+    project.rollouts([[1, 1]] * 30)
+    project.bench(
+        "metrics: [mean_reward, pass_rate]\n"
+        "independent: true\n"
+        "baseline: {single_tasks: false, metrics: {pass_rate: {tier: advisory}}}"
+    )
+    assert project.run("--evalmetrics-update").ret == 0
+    project.rollouts([[0, 0]] * 30)
+    assert project.run().ret == 1
+    checks = project.checks()
+    assert checks["pass_rate"]["verdict"] == "WARN"
+    assert checks["mean_reward"]["verdict"] == "FAIL"
+
+
+@pytest.mark.parametrize(("tier", "code"), [("advisory", 0), ("required", 1)])
+def test_slices_have_a_tier_of_their_own(project, tier, code):
+    def write(of_german: float) -> None:
+        rows = [
+            {"id": f"{lang}{task}", "try": attempt, "lang": lang, "reward": reward}
+            for lang, tasks, reward in (("de", 12, of_german), ("en", 188, 1.0))
+            for task in range(tasks)
+            for attempt in range(4)
+        ]
+        for row in rows[60:760:2]:  # of English: half of the tasks vary
+            row["reward"] = float(row["try"] % 3 > 0)
+        project.rows("runs.jsonl", rows)
+
+    fields = "{task: id, sample: try, reward: reward}"
+    project.write(
+        "math.bench.yaml",
+        "benchmark:\n"
+        "  name: math\n"
+        f"  rollouts: {{path: runs.jsonl, fields: {fields}}}\n"
+        "  metrics: [mean_reward]\n"
+        "  breakdown: [lang]\n"
+        "  independent: true\n"
+        "  baseline: {max_drop: 10%, single_tasks: false, slices_tier: "
+        f"{tier}}}\n",
+    )
+    write(1.0)
+    assert project.run("--evalmetrics-update").ret == 0
+    write(0.0)
+    result = project.run()
+    assert project.checks()["slices"]["verdict"] == ("WARN" if code == 0 else "FAIL")
+    assert result.ret == code
+
+
+def test_an_advisory_failure_counts_in_drift_and_history(project):
+    project.rollouts(HALF)
+    project.bench(f"{FAILING}\ntier: advisory")
+    project.run("--evalmetrics-history=history.jsonl")
+    assert '"usable":false' in (project.path / "history.jsonl").read_text()
+
+
+# -- evalmetrics_policy ----------------------------------------------------------------------
+
+
+def test_a_policy_requires_benchmarks_of_a_tag_whatever_their_file_says(project):
+    project.rollouts(HALF)
+    project.bench(f"{FAILING}\ntier: advisory\ntags: [safety]")
+    assert project.run("-o", "evalmetrics_policy=required=safety").ret == 1
+
+
+def test_a_required_tag_that_no_benchmark_has_fails_the_run(project):
+    project.rollouts([[1, 1]])
+    project.bench(FAILING)
+    result = project.run("-o", "evalmetrics_policy=required=safety")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["evalmetrics_policy: no benchmark has the required tag 'safety'"]
+    )
+
+
+def test_a_required_tag_is_missed_where_there_is_no_benchmark_at_all(project):
+    project.write("test_a.py", "def test_a(): pass")
+    assert project.run("-o", "evalmetrics_policy=required=safety").ret == 1
+
+
+def test_a_required_benchmark_that_is_skipped_fails_the_run(project):
+    project.rollouts([[1, 1]])
+    project.bench(f"{FAILING}\ntags: [safety]\nskip: later")
+    result = project.run("-o", "evalmetrics_policy=required=safety")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["evalmetrics_policy: *::math is required by 'safety', and skipped: later"]
+    )
+
+
+@pytest.mark.parametrize("selection", [["-k", "two"], ["-m", "other"]])
+def test_what_a_run_leaves_out_is_not_missing(project, selection):
+    project.rollouts([[1, 1]])
+    project.write("a.bench.yaml", of_two("tags: [safety]", "tags: [other]"))
+    result = project.run("-o", "evalmetrics_policy=required=safety", *selection)
+    result.assert_outcomes(passed=1, deselected=1)
+    assert result.ret == 0
+
+
+def test_a_run_of_one_file_misses_nothing(project):
+    project.rollouts([[1, 1]])
+    project.bench(FAILING)
+    result = project.run("-o", "evalmetrics_policy=required=safety", "math.bench.yaml")
+    assert result.ret == 0
+
+
+def test_a_policy_bears_fewer_advisory_failures_than_it_names(project):
+    project.rollouts(HALF)
+    project.write("a.bench.yaml", of_two("tier: advisory", "tier: advisory"))
+    assert project.run("-o", "evalmetrics_policy=advisory=3").ret == 0
+
+
+def test_as_many_advisory_failures_as_the_policy_names_fail_the_run(project):
+    project.rollouts(HALF)
+    project.write("a.bench.yaml", of_two("tier: advisory", "tier: advisory"))
+    result = project.run("-o", "evalmetrics_policy=advisory=2")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["evalmetrics_policy: 2 benchmarks with advisory failures, advisory=2 fails*"]
+    )
+
+
+def test_a_policy_holds_under_xdist(project):
+    project.rollouts(HALF)
+    project.write(
+        "a.bench.yaml", of_two("tier: advisory", "tags: [safety], skip: later")
+    )
+    policy = "evalmetrics_policy=required=safety,other advisory=1"
+    result = project.run("-n", "2", "-o", policy)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines_random(
+        [
+            "evalmetrics_policy: no benchmark has the required tag 'other'",
+            "evalmetrics_policy: *::two is required by 'safety', and skipped: later",
+            "evalmetrics_policy: 1 benchmark with advisory failures*",
+        ]
+    )
+
+
+@pytest.mark.parametrize("policy", ["advisory=0", "advisory=x", "required=", "safety"])
+def test_an_invalid_policy_is_refused_before_anything_runs(project, policy):
+    result = project.run("-o", f"evalmetrics_policy={policy}")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [f"ERROR: evalmetrics_policy: found '{policy}'; expected required=*"]
+    )

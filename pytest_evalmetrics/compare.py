@@ -16,7 +16,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
 from pytest_evalmetrics.json_types import object_of
-from pytest_evalmetrics.layout import visible
+from pytest_evalmetrics.layout import listed, visible
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts
 from pytest_evalmetrics.model.reasons import InvalidKey
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.rollouts.guess import Proposal
+    from pytest_evalmetrics.spec import Benchmark, FieldMap
 
 T = TypeVar("T")
 _WIDE = 200  # columns if there is no terminal
@@ -48,6 +49,8 @@ _ANSWERS = (
 _HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
 _WORST = 5  # tasks that a line names
 _ROUNDING = 1e-9  # of a mean of passes
+_LISTED = 10  # files in a line
+_ALL_JUDGED = "none"  # of --missing: no value means not judged
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -164,12 +167,18 @@ def _tables_of(
 
 def _rollouts_at(path: str) -> Path:
     """Find a run's rollouts; of a folder all files that could be some."""
+    from pytest_evalmetrics.rollouts.folders import files_in
+
     if "://" in path:
         return Path(path)
     place = Path(path).absolute()
-    if place.is_dir() and any(place.glob("*.json*")):
-        place /= "*.json*"
-    elif not place.exists() and not any(sign in path for sign in "*?["):
+    if place.is_dir():
+        folder = files_in(str(place), Path.cwd())
+        if folder.left_out:
+            names = visible(listed(folder.left_out, _LISTED))
+            sys.stderr.write(f"not read of {path}: {names}\n")
+        return Path(folder.pattern)
+    if not place.exists() and not any(sign in path for sign in "*?["):
         raise EvalMetricsError(
             f"there is no file or folder {path}", hint="name a recorded run"
         )
@@ -177,35 +186,49 @@ def _rollouts_at(path: str) -> Path:
 
 
 def _as_named_or_guessed(
-    path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]
+    paths: Sequence[Path], given: Namespace, read: Callable[[dict[str, Any]], T]
 ) -> T:
     """Read runs with the fields that options name, and with what the first run suggests."""
     from pytest_evalmetrics.rollouts.guess import propose
     from pytest_evalmetrics.spec import FieldMap
 
     named = _named(given, _FIELDS)
-    if not named:
+    unjudged = _unjudged(given)
+    if not named and not unjudged:
         try:
             return read({})
         except EvalMetricsError as error:
             why = error
-    proposal = propose(str(path), Path.cwd(), FieldMap(**named))
+    proposal = propose(str(paths[0]), Path.cwd(), FieldMap(**named))
     if proposal is None:  # its format has a loader
-        if named:
-            return read({"fields": named})
+        if named or unjudged:
+            return read({"fields": named, **unjudged})
         raise why
+    return _as_guessed(paths, given, proposal, read)
+
+
+def _as_guessed(
+    paths: Sequence[Path],
+    given: Namespace,
+    proposal: Proposal,
+    read: Callable[[dict[str, Any]], T],
+) -> T:
+    """Read runs as it is proposed, if nothing of it is open."""
+    from pytest_evalmetrics.spec import FieldMap
+
+    named = _named(given, _FIELDS)
     for question, choices in proposal.questions.items():
-        if question == "direction":  # asked for once everything is read
-            continue
-        field = question.rpartition(".")[2]
-        option = f"--{field}" if field in _FIELDS else "a benchmark file with map:"
-        message = f"the {field} is not clear: {choices}"
-        raise EvalMetricsError(message, file=path.name, hint=f"say it with {option}")
-    guess = visible(f"{path.name} is read so: {'; '.join(proposal.reasons)}")
+        if question not in ("direction", "missing"):  # asked for below
+            raise _unclear(question, choices, paths[0])
+    guess = visible(f"{paths[0].name} is read so: {'; '.join(proposal.reasons)}")
     if proposal.reasons and guess != given.guess:  # which all candidates share
         given.guess = guess
         sys.stderr.write(f"evalmetrics {given.command}: {guess}\n")
-    keys = proposal.keys
+    if given.missing is None:
+        _must_be_judged(paths, FieldMap(**{**named, "reward": proposal.reward}))
+    keys: dict[str, Any] = {**proposal.keys}
+    if given.missing is not None:
+        keys["missing"] = _unjudged(given).get("missing", [])
     keys["fields"] = {**object_of(keys.get("fields")), **named}
     result = read(keys)
     if proposal.undirected is not None and given.direction is None:
@@ -214,6 +237,34 @@ def _as_named_or_guessed(
             [f"{proposal.undirected}, which is taken as the reward"]
         )
     return result
+
+
+def _unjudged(given: Namespace) -> dict[str, list[str]]:
+    """Return the key of the values that mean not judged, if an option names some."""
+    values = [value for value in given.missing or () if value != _ALL_JUDGED]
+    return {"missing": values} if values else {}
+
+
+def _must_be_judged(paths: Sequence[Path], named: FieldMap) -> None:
+    """Refuse runs with a number that may mean not judged, such as -1 or 999."""
+    from pytest_evalmetrics.rollouts.guess import propose
+
+    for path in paths:
+        proposal = propose(str(path), Path.cwd(), named)
+        if proposal is not None and "missing" in proposal.questions:
+            raise _unclear("missing", proposal.questions["missing"], path)
+
+
+def _unclear(question: str, choices: str, path: Path) -> EvalMetricsError:
+    """Create the error for a question about the files that an option answers."""
+    field = question.rpartition(".")[2]
+    option = "a benchmark file with map:"
+    if field in _FIELDS:
+        option = f"--{field}"
+    if field == "missing":
+        option = f"--missing VALUE, or --missing {_ALL_JUDGED}"
+    message = f"the {field} is not clear: {choices}"
+    return EvalMetricsError(message, file=path.name, hint=f"say it with {option}")
 
 
 # -- the first worse run ---------------------------------------------------------------------
@@ -291,7 +342,7 @@ def _series(
 
     files = [] if reports else [*map(_rollouts_at, paths)]
     for at, table in enumerate(
-        _as_named_or_guessed(files[0], given, load) if files else ()
+        _as_named_or_guessed(files, given, load) if files else ()
     ):
         for agent, part in table.by_agent():
             series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
@@ -329,7 +380,7 @@ def _of_rollouts(
             for d in differences
         ]
 
-    return _as_named_or_guessed(first, given, compared)
+    return _as_named_or_guessed([first, path], given, compared)
 
 
 def _of_reports(

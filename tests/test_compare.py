@@ -247,11 +247,6 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
         ),
         (["slips.jsonl", "slips.jsonl"], [], "--direction"),
         (["main", "main"], [], "not the report of a run"),
-        (
-            ["bare", "bare"],
-            [],
-            "--task, --sample, --agent and --reward name the fields",
-        ),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )
@@ -261,9 +256,6 @@ def test_an_invalid_comparison_is_an_error_of_one_line(
     (runs / "main").mkdir()
     (runs / "main" / "report.json").write_text("{}")
     (runs / "empty.jsonl").write_text("")
-    (runs / "bare").mkdir()
-    save(runs / "bare" / "x.jsonl", BEFORE)
-    (runs / "bare" / "meta.json").write_text('{"meta": 1}')
     (runs / "slips.jsonl").write_text('{"id": 1, "wer": 0.5}\n{"id": 2, "wer": 1.5}\n')
     assert main(["compare", *names, *more]) in (1, 2)
     out, err = capsys.readouterr()
@@ -368,3 +360,43 @@ def test_the_changes_are_drawn_on_one_scale(capsys, monkeypatch):
     zero = {line.index("│") for line in drawn if "│" in line}
     assert len(zero) == 1
     assert lines[lines.index(drawn[-1]) + 1].strip() == "│ no change"
+
+
+def test_the_files_of_a_folder_that_are_not_read_are_named(runs, capsys):
+    (runs / "bare").mkdir()
+    save(runs / "bare" / "x.jsonl", BEFORE)
+    (runs / "bare" / "meta.json").write_text('{"meta": 1}')
+    assert main(["compare", "bare", "bare"]) == 0
+    assert "not read of bare: meta.json" in capsys.readouterr().err
+
+
+def test_folders_below_a_folder_are_read(runs, capsys):
+    (runs / "deep" / "a").mkdir(parents=True)
+    save(runs / "deep" / "a" / "x.jsonl", BEFORE)
+    assert main(["compare", "deep", "deep"]) == 0
+    assert " 60 " in capsys.readouterr().out
+
+
+def save_rows(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+JUDGED = [{"id": number, "score": 5 + number % 3} for number in range(30)]
+SOME_UNJUDGED = [{**row, "score": -1} if row["id"] in (1, 2) else row for row in JUDGED]
+
+
+def test_a_number_that_may_mean_not_judged_is_asked_about(runs, capsys):
+    save_rows(runs / "new.jsonl", SOME_UNJUDGED)
+    save_rows(runs / "old.jsonl", JUDGED)
+    assert main(["compare", "old.jsonl", "new.jsonl"]) == 2
+    error = capsys.readouterr().err
+    assert "new.jsonl: the missing is not clear: [-1] if -1, in 2 of 30 rows" in error
+    assert "--missing VALUE, or --missing none" in error
+
+
+@pytest.mark.parametrize(("value", "missing"), [("-1", True), ("none", False)])
+def test_missing_says_what_such_a_number_means(runs, capsys, value, missing):
+    save_rows(runs / "new.jsonl", SOME_UNJUDGED)
+    save_rows(runs / "old.jsonl", JUDGED)
+    main(["compare", "old.jsonl", "new.jsonl", "--missing", value])
+    assert ("2 rollouts have no finite reward" in capsys.readouterr().out) is missing

@@ -32,6 +32,12 @@ def add_to(parser: ArgumentParser) -> None:
             f"--{key}", metavar="FIELD", help=f"the field that holds the {key}"
         )
     parser.add_argument(
+        "--missing",
+        metavar="VALUE",
+        action="append",
+        help="a value of the reward that means that nobody judged; none: all are judged",
+    )
+    parser.add_argument(
         "--direction",
         choices=("higher", "lower"),
         help="which way is better, for a metric whose files don't say it",

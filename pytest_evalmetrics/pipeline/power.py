@@ -237,8 +237,11 @@ def _metric_power(
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
         return structs.replace(power, reason="it is not a mean over tasks")
-    if _too_few(n, rule.alpha):
-        return structs.replace(power, reason=_too_few(n, rule.alpha))
+    blind = _too_few(n, rule.alpha)
+    if not len(rewards.values):
+        blind = "no rollout has a number"
+    if blind:
+        return structs.replace(power, reason=blind)
     if benchmark.spec.cluster is not None:
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return structs.replace(power, reason=reason)
@@ -260,7 +263,8 @@ def _metric_power(
         return needed_drop(n - 1, alpha, least=least, noise=noise)
 
     mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
-    return structs.replace(power, mde=mde, needed=needed)
+    reason = "" if math.isfinite(mde) else "the rollouts of each task are all alike"
+    return structs.replace(power, mde=mde, needed=needed, reason=reason)
 
 
 def _by_second_run(

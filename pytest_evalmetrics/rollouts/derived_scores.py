@@ -79,8 +79,16 @@ class DerivedScore(msgspec.Struct, frozen=True):
             entry = f"map: {{{self.name}: {{{json.dumps(text)[:_SHOWN]}: null}}}}"
             message = f"no number for {short(text)}; {guess}"
             hint = f"add it, or null where it is none: {entry}"
+            if isinstance(value, int | float) and not self._worths:
+                unjudged = ", ".join(self.points)
+                hint = f"numbers that mean not judged are missing: [{unjudged}]"
             raise _error(at, ("map", self.name), message, hint)
         return self.points[text]
+
+    @property
+    def _worths(self) -> list[float]:
+        """The numbers of ``map:``; none where it only says what was not judged."""
+        return [worth for worth in self.points.values() if worth is not None]
 
     @property
     def ruler(self) -> list[tuple[str, str, str]]:

@@ -146,7 +146,11 @@ _PYDANTIC_EVALS: Final = sets(
 _SWE_BENCH: Final = sets("resolved_ids unresolved_ids")
 _EVALPLUS: Final = sets("eval hash date")
 _BFCL: Final = sets("accuracy correct_count total_count")
-_HELM: Final = sets("instance_id train_trial_index stats.name")
+_HELM: Final = sets(
+    "instance_id train_trial_index stats.name",
+    # the statistics over all instances, which the loader refuses
+    "name.name name.split sum_squared",
+)
 _OPIK: Final = sets("test_results.test_case test_results.score_results")
 _PHOENIX: Final = sets("experiment_id task_runs evaluation_runs")
 _MLFLOW_TRACES: Final = sets("info.trace_id data.spans", "info.request_id data.spans")

@@ -321,12 +321,17 @@ def _agreeing(
         "and no text that agrees"
     )
     subset = _subset_keys(compared)
-    ways = ["`fields: {sample: KEY}` for attempts", "`fields: {content: KEY}`"]
+    ways = [
+        "`fields: {sample: KEY}` where attempts are numbered",
+        "`fields: {content: KEY}` where they share a text",
+    ]
     if subset:
         joined = f"`fields: {{task: [{', '.join((*subset, task_key))}]}}`"
         tell = f"{subset[0]!r} tells" if len(subset) == 1 else "these fields tell"
         ways.insert(0, f"{joined} if {tell} data sets apart")
-    raise DataError(message, hint=f"say under rollouts which it is: {', '.join(ways)}")
+    raise DataError(
+        message, hint=f"say under rollouts which it is: {', or '.join(ways)}"
+    )
 
 
 def _agreement(

@@ -22,7 +22,12 @@ def single_value(row: PlacedRow, path: str, *key: str) -> JsonValue:
     """Read the text or the number at a path."""
     value = lookup(row.value, path)
     if value is None and path in paths_of(row.value):
-        raise shape_error(row.at, key, f"{path!r} is null; expected text or a number")
+        raise shape_error(
+            row.at,
+            key,
+            f"{path!r} is null; expected text or a number",
+            hint="name a field that each row has, or select rows with where:",
+        )
     if value is None:
         raise no_path(path, [row], row.at, *key)
     if isinstance(value, dict | list):

@@ -175,7 +175,10 @@ class RowFinder:
         if not isinstance(value, dict):
             found = "a list" if isinstance(value, list) else short(value_text(value))
             message = f"is for an object with ids as its keys; found {found}"
-            raise self._error(message, "keyed")
+            hint = "leave keyed: out; rows: is enough for a list"
+            raise self._error(
+                message, "keyed", hint=hint if isinstance(value, list) else None
+            )
         for key, under in value.items():
             attempts = under if isinstance(under, list) else [under]
             for attempt in attempts or [{}]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import math
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -17,12 +16,12 @@ from msgspec import structs
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import listed, many, visible
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
+from pytest_evalmetrics.rollouts.folders import FolderFiles, files_in
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.guess import Proposal, propose
 from pytest_evalmetrics.rollouts.guess.draft import draft_lines
 from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
 from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
-from pytest_evalmetrics.rollouts.loaders.harbor import is_trials_folder
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source, score_paths
 from pytest_evalmetrics.rollouts.tool_settings import migrated
@@ -34,15 +33,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
-_FILES: Final = (
-    "jsonl",
-    "jsonl.gz",
-    "jsonl.zst",
-    "json",
-    "parquet",
-    "csv",
-    "eval",
-)  # of a folder
 _LISTED: Final = 10  # names on a line
 
 
@@ -150,6 +140,9 @@ def write_benchmark(
     title = "written by evalmetrics init"
     report: list[str] = []
     settings = migrated(source) if is_yaml else None
+    if is_yaml and settings is None:
+        hint = "give the files of results; of settings those of promptfoo and vLLM are known"
+        raise DataError("this YAML holds no results", file=source.name, hint=hint)
     if settings is not None:
         lines = draft_lines(settings.content, settings.comments, {}, [title])
     else:
@@ -202,7 +195,21 @@ def _proposed(pattern: str, base: Path, choices: Choices) -> _Survey:
     """Propose a benchmark: of the format's own fields, or of those that are named or guessed."""
     pattern = _relative(pattern, base)
     if (base / pattern).is_dir():
-        pattern = _files_in(pattern, base)
+        folder = files_in(pattern, base)
+        found = _proposed_for(folder.pattern, base, choices)
+        return structs.replace(found, report=[*_left_out(folder), *found.report])
+    return _proposed_for(pattern, base, choices)
+
+
+def _left_out(folder: FolderFiles) -> Iterator[str]:
+    """Say which files of a folder are not read."""
+    if folder.left_out:
+        names = listed(folder.left_out, _LISTED)
+        yield f"not read, as {folder.pattern} does not match them: {names}"
+
+
+def _proposed_for(pattern: str, base: Path, choices: Choices) -> _Survey:
+    """Propose a benchmark for a file or a glob."""
     named = FieldMap(
         task=None if choices.task is None else (choices.task,), reward=choices.reward
     )
@@ -331,38 +338,32 @@ def _metrics(column: np.ndarray[Any, Any], least: int, *, is_lower: bool) -> lis
 
 
 def _columns(table: RolloutTable) -> dict[str, SeenColumn]:
-    """Return the scores of a table that may be the reward."""
+    """Return the scores of a table that may be the reward, of rollouts that have a score."""
+    scores = {
+        name: column for name, column in table.scores.items() if name not in USAGE
+    }
+    if not scores:
+        return {}
+    has_score = np.any([np.isfinite(column) for column in scores.values()], axis=0)
     columns = {}
-    for name, column in table.scores.items():
+    for name, column in scores.items():
         kind = int if name in table.integers else float
-        if name not in USAGE:
-            values = [
-                kind(value) if math.isfinite(value) else None
-                for value in column.tolist()
-            ]
-            columns[name] = SeenColumn(path=name, values=values)
+        values = [
+            kind(value) if math.isfinite(value) else None
+            for value in column[has_score].tolist()
+        ]
+        columns[name] = SeenColumn(path=name, values=values)
     return columns
 
 
 def _relative(pattern: str, base: Path) -> str:
     """Write a path for a file that is committed: relative, where it leads nowhere else."""
     if not Path(pattern).is_absolute():
-        return pattern
+        return pattern if "://" in pattern else Path(pattern).as_posix()
     try:
         return Path(pattern).relative_to(base).as_posix()
     except ValueError:
         return pattern
-
-
-def _files_in(folder: str, base: Path) -> str:
-    """Write the glob for the files of a folder, unless the folder is a format's own."""
-    names = [name for _, _, some in os.walk(base / folder) for name in some]
-    ends = {end: sum(name.endswith(f".{end}") for name in names) for end in _FILES}
-    end = max(ends, key=ends.__getitem__)
-    if is_trials_folder(base / folder) or not ends[end]:
-        return folder
-    flat = any(name.endswith(f".{end}") for name in os.listdir(base / folder))  # noqa: PTH208
-    return f"{folder.rstrip('/')}/{'' if flat else '**/'}*.{end}"
 
 
 def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str]:
@@ -399,15 +400,17 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
     """Return the thresholds that files state for their scores, as deepeval's do."""
-    bounds = {}
-    for settings in table.ruler.values():
-        with suppress(
-            KeyError, ValueError
-        ):  # none, several, or one that is not a number
-            (threshold,) = map(float, settings["threshold"])
-            bounds.update(dict.fromkeys(settings["scores"], threshold))
-    names = [name for name in bounds if name in table.scores and name != "success"]
-    return {f"mean/{name}": {"min": bounds[name]} for name in names}
+    bounds: dict[str, dict[str, float]] = {}
+    for scorer, settings in table.ruler.items():
+        stated = settings.get("threshold", ())
+        # a scorer is named after its score; what it changes besides, it does not bound, such as
+        # the score of a test by the seconds that an assertion of promptfoo allows
+        own = [name for name in settings.get("scores", ()) if scorer.endswith(name)]
+        if len(own) != 1 or len(stated) != 1 or own[0] not in table.scores:
+            continue
+        with suppress(ValueError):  # it is not a number
+            bounds[f"mean/{own[0]}"] = {"min": float(stated[0])}
+    return bounds
 
 
 def _name(pattern: str) -> str:

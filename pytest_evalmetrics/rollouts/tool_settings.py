@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _RTOL: Final = 0.08  # the default of vLLM's lm-eval tests
 _TOL: Final = 0.08  # of its gsm8k tests: absolute
+# assertions of promptfoo whose threshold is a maximum of another quantity than their score
+_OF_OTHER_QUANTITIES: Final = ("latency", "cost", "perplexity", "levenshtein")
 
 
 class MigratedSettings(msgspec.Struct, frozen=True):
@@ -112,6 +114,9 @@ def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, fl
         for each in objects(test.get("assert")):
             metric = each.get("metric")
             threshold = each.get("threshold")
+            kind = str(each.get("type"))
+            if kind in _OF_OTHER_QUANTITIES or kind.startswith("not-"):
+                continue
             if isinstance(metric, str) and is_number(threshold):
                 bound = bounds.setdefault(f"mean/{metric}", {"min": threshold})
                 bound["min"] = max(threshold, bound["min"])

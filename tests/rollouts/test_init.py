@@ -439,3 +439,44 @@ def test_init_says_why_nothing_is_known_of_too_few_tasks(project):
     project.write("r.jsonl", attempts(3))
     written = project.run("--evalmetrics-init", "r.jsonl").stdout
     written.fnmatch_lines(["  pass@1: not known: *"])
+
+
+def test_no_threshold_is_made_of_the_seconds_that_promptfoo_allows(project, acceptance):
+    text = (acceptance / "formats/promptfoo/results.json").read_text()
+    project.write("results.json", text)
+    project.run("--evalmetrics-init", "results.json")
+    written = project.path.joinpath("results.bench.yaml").read_text()
+    assert "thresholds" not in written
+
+
+def test_a_test_that_crashed_does_not_make_success_rare(project, acceptance):
+    text = (acceptance / "formats/promptfoo/results.json").read_text()
+    project.write("results.json", text)  # two of six crashed
+    project.run("--evalmetrics-init", "results.json")
+    written = project.path.joinpath("results.bench.yaml").read_text()
+    assert "# reward: success (0/1, 50 % are 1), by its name" in written
+
+
+def test_rollouts_without_any_number_end_in_a_sentence(project, acceptance):
+    log = "2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval"
+    content = (acceptance / "formats/inspect_ai" / log).read_bytes()
+    (project.path / "log.eval").write_bytes(content)
+    result = project.run("--evalmetrics-init", "log.eval")
+    text = result.stdout.str()
+    assert "mean_reward: not known: no rollout has a number" in text
+    assert "10 rollouts have no finite reward" in text
+
+
+def test_the_zeros_of_crashed_rows_are_no_evidence(project):
+    rows = [{"task_id": f"t{n}", "reward": n % 2, "error": None} for n in range(20)]
+    rows[0]["error"] = "RateLimitError: 429"
+    project.rows("runs.jsonl", rows)
+    project.run("--evalmetrics-init", "runs.jsonl")
+    written = project.path.joinpath("runs.bench.yaml").read_text()
+    assert "# reward: reward (0/1, 53 % are 1), by its name" in written  # 10 of 19
+
+
+def test_settings_that_are_not_known_are_refused(project):
+    project.write("task.yaml", "task: toy\ndataset_path: json\n")
+    result = project.run("--evalmetrics-init", "task.yaml")
+    result.stderr.fnmatch_lines(["ERROR: task.yaml: this YAML holds no results"])

@@ -80,8 +80,17 @@ def test_a_sentinel_is_asked_about(intake):
     assert any("missing: ?" in line for line in open_lines)
 
 
-@pytest.mark.parametrize("name", ["inspect_no_samples.json", "inspect_v4.json"])
+@pytest.mark.parametrize(
+    "name", ["inspect_no_samples.json", "inspect_v4.json", "helm_mmlu_stats.json"]
+)
 def test_what_a_loader_refuses_is_not_guessed(intake, name, tmp_path):
-    with pytest.raises(EvalMetricsError, match=r"holds no samples|version 4"):
+    with pytest.raises(EvalMetricsError, match=r"no samples|version 4|all instances"):
         intake("real", name)
     assert not list(tmp_path.glob("*.bench.yaml"))
+
+
+def test_nemo_gyms_own_folder(acceptance, tmp_path):
+    folder = acceptance / "gym" / "ether0"
+    shutil.copytree(folder, tmp_path / "run")
+    text = write_benchmark("run", tmp_path).path.read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["benchmark"]["expect"] == {"tasks": 5}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
@@ -35,17 +35,20 @@ from pytest_evalmetrics.rollouts.guess.odd_rows import (
 )
 from pytest_evalmetrics.rollouts.guess.rewards import (
     OPEN,
+    RewardCandidate,
     RewardChoice,
     choose_reward,
 )
 from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn, seen_columns
 from pytest_evalmetrics.rollouts.guess.tasks import TaskChoice, choose_task
+from pytest_evalmetrics.rollouts.json_values import lookup
+from pytest_evalmetrics.rollouts.not_judged import SIGNS, error_in
 from pytest_evalmetrics.rollouts.shaped_rows import find_rows
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
@@ -73,6 +76,12 @@ class Proposal(msgspec.Struct, frozen=True):
     questions: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
+    def reward(self) -> str | None:
+        """The path of the reward; None if it is not clear, or made of several fields."""
+        path = self.spec.fields.reward
+        return path if isinstance(path, str) else None
+
+    @property
     def keys(self) -> JsonObject:
         """The keys of ``rollouts:`` for this proposal, without its path; `OPEN` for open ones."""
         keys = asdict(self.spec)
@@ -90,6 +99,9 @@ class Proposal(msgspec.Struct, frozen=True):
             part, _, name = question.partition(".")
             if part == "fields":
                 fields[name] = OPEN
+            if part == "map":
+                score, _, word = name.partition(".")
+                keys["map"][score][word] = OPEN
         keys["fields"] = fields
         if self.spec.pivot is not None:
             keys["pivot"]["by"] = self.spec.pivot.by[0]
@@ -234,7 +246,9 @@ class _Read:
 def _candidate(
     layout: Layout, rows: Sequence[Mapping[str, JsonValue]], named: FieldMap
 ) -> _Candidate:
-    columns = seen_columns(_without_errors(rows))
+    count = len(rows)
+    rows = _without_errors(rows)
+    columns = seen_columns(rows)
     pivot = _pivot(columns)
     if pivot is not None:
         return _pivoted(layout, columns, pivot, named)
@@ -250,13 +264,16 @@ def _candidate(
     taken = {*task.paths, task.sample, task.agent, layout.keyed, _RUN}
     if has_runs:
         task = structs.replace(task, agent=_RUN)
+    failed = _failed(rows)
     own_rewards = {
-        path: column for path, column in own.items() if not path.startswith("_parent")
+        path: _without_zeros(column, failed)
+        for path, column in own.items()
+        if not path.startswith("_parent")
     }
     return _Candidate(
         layout=layout,
         columns=columns,
-        count=len(rows),
+        count=count,
         reward=choose_reward(own_rewards, {path for path in taken if path}),
         task=_with_named(task, named),
     )
@@ -268,6 +285,30 @@ def _without_errors(
     """Leave out rows that are nothing but an error, where most rows are none."""
     kept = [row for row in rows if not is_error(row)]
     return kept if len(kept) >= _MOSTLY * len(rows) else rows
+
+
+def _failed(rows: Sequence[Mapping[str, JsonValue]]) -> frozenset[int]:
+    """Find the rows that state an error."""
+    return frozenset(
+        number
+        for number, row in enumerate(rows)
+        if error_in({path: lookup(row, path) for path in SIGNS}) is not None
+    )
+
+
+def _without_zeros(column: SeenColumn, failed: Collection[int]) -> SeenColumn:
+    """Leave out the zeros of rows that state an error, which are missing when they are read."""
+    if not failed:
+        return column
+    values = [
+        None if number in failed and _is_zero(value) else value
+        for number, value in enumerate(column.values)
+    ]
+    return structs.replace(column, values=values)
+
+
+def _is_zero(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not value
 
 
 def _with_named(task: TaskChoice, named: FieldMap) -> TaskChoice:
@@ -411,34 +452,16 @@ def _depends(column: SeenColumn, on: SeenColumn) -> bool:
 
 
 def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
+    """Propose the rows of a layout, with what a person has to choose."""
     task = best.task
-    reward = best.reward
-    chosen = reward.chosen
-    path = named.reward or (None if chosen is None else chosen.path)
-    points: dict[str, Any] = {}  # `OPEN` stands for a number
-    gaps: tuple[str, ...] = ()
-    for candidate in (*reward.candidates, *([chosen] if chosen else [])):
-        if candidate.path == path:
-            points = dict(candidate.points)
-            gaps = candidate.missing
-    questions = {
-        f"map.reward.{word}": "its worth: a number, or null if nobody judged"
-        for word, worth in points.items()
-        if worth == OPEN
-    }
-    if path is None:
-        questions["fields.reward"] = reward.question
-    if chosen is not None and chosen.path == path and chosen.sentinel is not None:
-        value = f"{chosen.sentinel.value:g}"
-        counted = f"{value}, in {chosen.sentinel.count} of {best.count} rows"
-        questions["missing"] = f"[{value}] if {counted}, means not judged, else []"
-    ids: str | tuple[str, ...] | None = None
-    if best.layout.needs_task:
-        ids = task.paths[0] if len(task.paths) == 1 else task.paths or None
-        if ids is None:
-            questions["fields.task"] = task.question
+    chosen = best.reward.chosen
+    path = named.reward
+    if path is None and chosen is not None:
+        path = chosen.path
+    reward = best.reward.at(path) if isinstance(path, str) else None
+    points = {} if reward is None else _known_points(reward)
     fields = FieldMap(
-        task=ids,
+        task=_task_path(best),
         sample=task.sample,
         agent=task.agent,
         reward=path,
@@ -451,20 +474,60 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
         pivot=best.pivot,
         fields=fields,
         map={"reward": points} if points else {},
-        missing={"reward": gaps} if gaps else {},
+        missing={"reward": reward.missing} if reward and reward.missing else {},
     )
     undirected = None
     if named.reward is None and chosen is not None and not chosen.has_direction:
         undirected = chosen.path
-        if not should_be_low(chosen.path):
-            question = f"higher or lower: which way is better for {chosen.path}?"
-            questions["direction"] = question
     return Proposal(
         spec=spec,
         reasons=tuple(filter(None, _reasons(best, named))),
         undirected=undirected,
-        questions=questions,
+        questions=_questions(best, reward, fields, undirected),
     )
+
+
+def _known_points(reward: RewardCandidate) -> dict[str, float | None]:
+    """Return the worth of each word; None for those that a person has to say."""
+    return {
+        word: float(worth) if isinstance(worth, int | float) else None
+        for word, worth in reward.points.items()
+    }
+
+
+def _task_path(best: _Candidate) -> str | tuple[str, ...] | None:
+    """Return the path of the task's id, or those of its parts; None if it has none."""
+    paths = best.task.paths
+    if not best.layout.needs_task or not paths:
+        return None
+    return paths[0] if len(paths) == 1 else paths
+
+
+def _questions(
+    best: _Candidate,
+    reward: RewardCandidate | None,
+    fields: FieldMap,
+    undirected: str | None,
+) -> dict[str, str]:
+    """Collect what a person has to choose, see `Proposal.questions`."""
+    questions: dict[str, str] = {}
+    if reward is not None:
+        for word, worth in reward.points.items():
+            if worth == OPEN:
+                question = "its worth: a number, or null if nobody judged"
+                questions[f"map.reward.{word}"] = question
+    if fields.reward is None:
+        questions["fields.reward"] = best.reward.question
+    if reward is not None and reward.sentinel is not None:
+        value = f"{reward.sentinel.value:g}"
+        counted = f"{value}, in {reward.sentinel.count} of {best.count} rows"
+        questions["missing"] = f"[{value}] if {counted}, means not judged, else []"
+    if best.layout.needs_task and fields.task is None:
+        questions["fields.task"] = best.task.question
+    if undirected is not None and not should_be_low(undirected):
+        question = f"higher or lower: which way is better for {undirected}?"
+        questions["direction"] = question
+    return questions
 
 
 def _reasons(best: _Candidate, named: FieldMap) -> Iterator[str]:

@@ -108,6 +108,13 @@ class RewardChoice(msgspec.Struct, frozen=True):
     chosen: RewardCandidate | None
     candidates: tuple[RewardCandidate, ...]  # the likeliest first, without the chosen
 
+    def at(self, path: str | None) -> RewardCandidate | None:
+        """Find the candidate at a path."""
+        candidates = list(self.candidates)
+        if self.chosen is not None:
+            candidates.insert(0, self.chosen)
+        return next((c for c in candidates if c.path == path), None)
+
     @property
     def best(self) -> RewardName:
         """How likely a reward is among the fields at all."""
@@ -166,7 +173,9 @@ def choose_reward(
     if len(best) == 1 and best[0].speaks_for_itself:
         return RewardChoice(best[0], tuple(c for c in varying if c is not best[0]))
     unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
-    return RewardChoice(None, tuple(best or constant or unlikely))
+    # the only best one, which does not speak for itself, stands beside the others
+    asked = varying if len(best) == 1 else best
+    return RewardChoice(None, tuple(asked or constant or unlikely))
 
 
 def _without_equals(candidates: Sequence[RewardCandidate]) -> list[RewardCandidate]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SPLIT: Final = "test"
 _STATS: Final = "stats.json"
+_INSTANCES: Final = "per_instance_stats.json"
 
 
 class Helm(ToolLoader):
@@ -34,6 +35,11 @@ class Helm(ToolLoader):
         values: dict[str, list[float]] = defaultdict(list)
         left_out = 0
         for place, instance in rows_of(source):
+            if "stats" not in instance:
+                message = (
+                    "these are HELM's statistics over all instances, without rollouts"
+                )
+                raise source.error(message, hint=f"read {_INSTANCES} beside it")
             scores = _scores(instance)
             is_other = bool(instance.get("stats")) and not scores
             if is_other or instance.get("perturbation") is not None:

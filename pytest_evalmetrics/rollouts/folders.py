@@ -1,0 +1,96 @@
+"""Which files of a folder are its rollouts: one glob, and the files that it leaves out."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pytest_evalmetrics.rollouts.loaders.harbor import is_trials_folder
+from pytest_evalmetrics.rollouts.run_sidecars import sidecars_among
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# the endings of rollouts; where a folder holds equally many of two, the first one counts
+_ENDINGS: Final = (
+    "jsonl",
+    "jsonl.gz",
+    "jsonl.zst",
+    "json",
+    "parquet",
+    "csv",
+    "eval",
+)
+
+
+class FolderFiles(msgspec.Struct, frozen=True):
+    """The rollouts of a folder.
+
+    Attributes
+    ----------
+    pattern
+        A glob; the folder itself if its format reads folders, or if it holds no file of a known
+        kind.
+    left_out
+        Files that may be rollouts too, relative to the folder, which the glob does not match.
+    """
+
+    pattern: str
+    left_out: tuple[str, ...] = ()
+
+
+def files_in(folder: str, base: Path) -> FolderFiles:
+    """Choose the files of a folder that are its rollouts: those of the most frequent kind.
+
+    Parameters
+    ----------
+    folder
+        The folder, absolute or relative to `base`; the glob begins with it.
+    base
+        The folder that paths are relative to.
+    """
+    top = base / folder
+    if is_trials_folder(top):
+        return FolderFiles(pattern=folder)
+    files = set(_files_below(top))
+    endings = {path: _ending(path.name) for path in files - sidecars_among(files)}
+    counts = Counter(ending for ending in endings.values() if ending)
+    if not counts:
+        return FolderFiles(pattern=folder)
+    ending = max(_ENDINGS, key=lambda name: counts[name])
+    is_flat = any(
+        path.parent == top for path, found in endings.items() if found == ending
+    )
+    left_out = [
+        path.relative_to(top).as_posix()
+        for path, found in endings.items()
+        if found and (found != ending or (is_flat and path.parent != top))
+    ]
+    below = "" if is_flat else "**/"
+    glob = (Path(folder) / f"{below}*.{ending}").as_posix()
+    return FolderFiles(pattern=glob, left_out=tuple(sorted(left_out)))
+
+
+def _files_below(top: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of those below it, without hidden ones and baselines."""
+    seen: set[str] = set()  # folders that links lead to, too
+    for place, folders, names in os.walk(top, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith((".", "__"))]
+        for name in names:
+            if not name.startswith("."):
+                yield Path(place) / name
+
+
+def _ending(name: str) -> str:
+    """Return the ending of a file that may hold rollouts; else nothing."""
+    matches = (ending for ending in _ENDINGS if name.endswith(f".{ending}"))
+    return next(matches, "")

@@ -269,7 +269,6 @@ class RunResults:
             self._warnings[attempt_sentence(result.name, failed)] = None
         usable = [each for each in (*earlier, run) if each.usable]
         drift = tuple(map(drift_sentence, drifts_of(result, usable)))
-        self._warnings.update(dict.fromkeys(drift))
         return structs.replace(run, drift=drift)
 
 

@@ -125,13 +125,15 @@ def below_the_call(call: Iterable[str], failure: Failure) -> Failure:
 
 
 def _first_reason(result: BenchmarkResult) -> str:
-    """Say the reason of the first check that does not hold."""
-    for fails in (True, False):  # a warning, where -W error lets it fail
-        for check in result.checks:
-            unmet = check.verdict is not Verdict.PASS
-            if unmet and check.verdict.fails is fails and (reason := _short(check)):
-                prefix = "" if check.verdict is Verdict.FAIL else f"{check.verdict}: "
-                return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
+    """Say why the benchmark does not hold, in one line."""
+    first = triage.leading(result)
+    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    unmet.sort(key=lambda check: not check.verdict.fails)
+    for check in unmet if first is None else [first, *unmet]:
+        reason = _short(check)
+        if reason:
+            prefix = "" if check.verdict is Verdict.FAIL else f"{check.verdict}: "
+            return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
     return visible(result.name)
 
 

@@ -126,6 +126,12 @@ def drifts_of(report: RunReport) -> list[str]:
     return [text for runs in report.history.values() for text in runs[-1].drift]
 
 
+def drifts_by_benchmark(report: RunReport) -> dict[str, tuple[str, ...]]:
+    """Return by id what drifts in each benchmark that drifts."""
+    last = {name: runs[-1].drift for name, runs in report.history.items() if runs}
+    return {name: drift for name, drift in last.items() if drift}
+
+
 def stale_baselines(results: Iterable[BenchmarkResult]) -> list[str]:
     """Say which baselines are too old, the oldest first."""
     stale = [result for result in results if result.stale is not None]

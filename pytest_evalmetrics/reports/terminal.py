@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pytest_evalmetrics.layout import capped, listed, many, visible
-from pytest_evalmetrics.model.verdicts import Gate, Verdict, worst
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
 from pytest_evalmetrics.reports.console import (
     beginning,
@@ -27,7 +27,7 @@ from pytest_evalmetrics.reports.sentences import (
 from pytest_evalmetrics.reports.sentences.brief import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.results import (
         AgentResult,
@@ -48,8 +48,9 @@ _STALE = 3  # baselines
 _CHANGES = 3  # of a benchmark
 _MANY = 5  # benchmarks; from so many on, the expected false alarms are mentioned
 _PASSING_SHOWN = 30  # passing benchmarks; -v shows all
-_PASSING_WHOLE = 10  # of so many each has all of its lines
+_WHOLE_LINES = 40  # of an overview; where more are needed each benchmark has one
 _QUIET_SHOWN = 50  # lines of -q
+_FEW = 15  # benchmarks; each may take two lines where it is short
 _CASE = 156  # columns of a cause's case: two lines of a narrow terminal
 _INDENT = " " * 6
 
@@ -79,7 +80,7 @@ def _lines(report: RunReport, written: Sequence[str], reading: Reading) -> Lines
     if verbosity < 0:
         yield from _quiet(report, results, reading)
     else:
-        yield from _overview(results, reading)
+        yield from _overview(results, reading, run_wording.drifts_by_benchmark(report))
         yield from _without_result(report, everything=verbosity > 0)
     if verbosity == 0:
         yield from _plain(f"note: {note}" for note in _common_notes(results))
@@ -102,6 +103,9 @@ def _plain(lines: Iterable[str]) -> Lines:
 
 
 def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
+    """Group what fails; where each failure is shown above, it says that already."""
+    if not _folded(results, reading):
+        return
     for cause in triage.triage(results):
         yield cause.head, "red"
         if cause.first in reading.explained:
@@ -121,9 +125,11 @@ def _quiet(
     report: RunReport, results: Sequence[BenchmarkResult], reading: Reading
 ) -> Lines:
     """Write one line a benchmark, and one for all."""
+    drifts = run_wording.drifts_by_benchmark(report)
     if reading.verbosity == -1:
         for result in results[:_QUIET_SHOWN]:
             yield _short_line(result, reading), _colour(result)
+            yield from _drift_lines(drifts.get(result.id, ()), reading)
         if len(results) > _QUIET_SHOWN:
             yield f"... and {len(results) - _QUIET_SHOWN} more", None
     total = many(len(results), "benchmark")
@@ -132,29 +138,47 @@ def _quiet(
     yield from _plain(wording.recorded_count(results))
 
 
-def _overview(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
+def _overview(
+    results: Sequence[BenchmarkResult],
+    reading: Reading,
+    drifts: Mapping[str, Sequence[str]],
+) -> Lines:
     """Write each benchmark, the failing first; of many one line each, and the first ones."""
     everything = reading.verbosity > 0
+    entries = {result.id: list(_entry(result, reading)) for result in results}
     folded = _folded(results, reading)
-    passing = [one for one in results if _passes_as_before(one)]
     hidden: set[str] = set()
     short: set[str] = set()
     if not everything:
-        hidden = {
-            one.id for one in (*folded[triage.FOLDED :], *passing[_PASSING_SHOWN:])
-        }
-        short = {one.id for one in folded}
-        if len(passing) > _PASSING_WHOLE:
-            short |= {one.id for one in passing}
+        passing = [
+            result
+            for result in results
+            if _passes_as_before(result) and result.id not in drifts
+        ]
+        hidden |= {result.id for result in folded[triage.FOLDED :]}
+        hidden |= {result.id for result in passing[_PASSING_SHOWN:]}
+        short |= {result.id for result in folded}
+        if sum(len(lines) for lines in entries.values()) > _WHOLE_LINES:
+            short |= {result.id for result in results if not _records(result)}
     for result in results:
         if result.id in hidden:
             continue
         if result.id in short:
-            yield _short_line(result, reading), _colour(result)
+            colour = _colour(result)
+            lines = _short_lines(result, reading, in_full=len(results) <= _FEW)
+            yield from ((line, colour) for line in lines)
         else:
-            yield from _entry(result, reading)
+            yield from entries[result.id]
+        yield from _drift_lines(drifts.get(result.id, ()), reading)
     if hidden:
-        yield from _hidden([one for one in results if one.id in hidden])
+        yield from _hidden([result for result in results if result.id in hidden])
+
+
+def _drift_lines(drifts: Sequence[str], reading: Reading) -> Lines:
+    """Warn of a benchmark's drift where its verdict stands, which does not tell of it."""
+    for text in drifts:
+        lines = broken(f"    warning: drift: {text}", reading.width)
+        yield from ((line, "yellow") for line in lines)
 
 
 def _folded(
@@ -177,9 +201,12 @@ def _hidden(results: Sequence[BenchmarkResult]) -> Lines:
 
 
 def _passes_as_before(result: BenchmarkResult) -> bool:
-    """Whether a benchmark passes, and records no new baseline, which is always reported."""
-    records = result.recorded is not None and result.recorded.written
-    return result.verdict is Verdict.PASS and not records
+    return result.verdict is Verdict.PASS and not _records(result)
+
+
+def _records(result: BenchmarkResult) -> bool:
+    """Whether a benchmark records a new baseline, which is always reported."""
+    return result.recorded is not None and result.recorded.written
 
 
 # -- a benchmark -----------------------------------------------------------------------------
@@ -191,28 +218,49 @@ def _title(result: BenchmarkResult) -> str:
 
 
 def _short_line(result: BenchmarkResult, reading: Reading) -> str:
-    """Write one line: what is surest of a benchmark that does not hold, else its first metric."""
-    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
-    telling = ""
-    if unmet:
-        telling = _unmet_text(min(unmet, key=_telling))
-    elif result.agents:
-        first = result.agents[0]
-        others = len(result.agents) - 1
-        name = f"{first.agent}: " if others else ""
-        phrases = _metric_phrases(result, first, briefly=True)
-        phrases += _size_phrases(first)
-        more = f", and {many(others, 'more agent')}" if others else ""
-        telling = f"{name}{', '.join(phrases)}{more}"
-    line = f"{_title(result)}  {telling}".rstrip()
+    """Write one line: the check that says most of a benchmark."""
+    line = f"{_title(result)}  {', '.join(_short_phrases(result))}".rstrip()
     return line if reading.width is None else beginning(line, reading.width)
+
+
+def _short_lines(
+    result: BenchmarkResult, reading: Reading, *, in_full: bool
+) -> list[str]:
+    """Write one line, or two so that numbers are whole; name a failure that is shown above."""
+    if result.id in reading.explained:
+        line = f"{_title(result)}  {', '.join(_failing_names(result))}"
+        return [line if reading.width is None else beginning(line, reading.width)]
+    stands_out = _colour(result) != COLOURS[Verdict.PASS]
+    if not (stands_out or in_full):
+        return [_short_line(result, reading)]
+    return _phrases(_title(result), _short_phrases(result), reading.width)[:2]
+
+
+def _short_phrases(result: BenchmarkResult) -> list[str]:
+    """Say what a benchmark's one line says: the check that matters most, or its numbers."""
+    check = triage.leading(result)
+    if check is not None and check.verdict is not Verdict.PASS:
+        return [_unmet_text(check)]
+    if not result.agents:
+        return []
+    agent = result.agents[0]
+    if check is not None:
+        name = check_wording.checked_agent(result, check)
+        agent = next((one for one in result.agents if one.agent == name), agent)
+    phrases = _metric_phrases(result, agent, briefly=True)
+    others = len(result.agents) - 1
+    if not others:
+        return phrases + _size_phrases(agent)
+    first = ", ".join(phrases[:1])
+    return [f"{isolated(agent.agent)}: {first}", many(others, "more agent")]
 
 
 def _unmet_text(check: Check) -> str:
     agent = check_wording.of_agent(check)
     baseline, now = check_wording.sides_of(check)
     p = check_wording.p_value(check)
-    if check.comparison is None or baseline is None:
+    is_judged = check.verdict is not Verdict.INCONCLUSIVE
+    if check.comparison is None or baseline is None or not is_judged:
         return f"{agent}{reason_of(brief(check))}"
     held = f"was {wording.number(baseline)}"
     if p is not None:
@@ -220,17 +268,13 @@ def _unmet_text(check: Check) -> str:
     return f"{agent}{check.name} {wording.number(now)} ({held})"
 
 
-def _telling(check: Check) -> tuple[bool, bool, tuple[int, float, float]]:
-    """Order checks for one line: the worst verdict, numbers before words, the surest."""
-    return not check.verdict.fails, check.comparison is None, triage.evidence(check)
-
-
 def _entry(result: BenchmarkResult, reading: Reading) -> Lines:
     """Write a benchmark with what every agent's metrics were held against."""
     everything = reading.verbosity > 0
     is_explained = result.id in reading.explained
     colour = _colour(result)
-    for line in _agent_lines(result, reading, is_explained=is_explained):
+    written = _explained_lines if is_explained else _agent_lines
+    for line in written(result, reading):
         yield line, colour
     details: list[str] = []
     if not is_explained:
@@ -248,19 +292,15 @@ def _entry(result: BenchmarkResult, reading: Reading) -> Lines:
         yield from _plain(broken(line, reading.width))
 
 
-def _agent_lines(
-    result: BenchmarkResult, reading: Reading, *, is_explained: bool
-) -> list[str]:
+def _agent_lines(result: BenchmarkResult, reading: Reading) -> list[str]:
     """Write one agent behind the benchmark, or each of several below it."""
     title = _title(result)
-    unmet = {c.agent: None for c in result.checks if c.verdict is not Verdict.PASS}
-    if is_explained and len(result.agents) <= 1:
-        return _phrases(title, _failing_names(result), reading.width)
     if not result.agents:
         return _phrases(title, _worst_reasons(result)[:1], reading.width)
     if len(result.agents) == 1:
         phrases = _agent_phrases(result, result.agents[0])
         return _phrases(title, phrases, reading.width)
+    unmet = _failing_agents(result)
     ordered = sorted(result.agents, key=lambda agent: agent.agent not in unmet)
     sizes = {tuple(_size_phrases(agent)) for agent in ordered}
     about = [many(len(ordered), "agent")]
@@ -268,20 +308,36 @@ def _agent_lines(
         tasks, *others = sizes.pop()
         about += [f"each {tasks}", *others]
     seen = check_wording.seen_losses(result.checks)
-    about += [seen] if seen and not is_explained else []
+    about += [seen] if seen else []
     lines = _phrases(title, about, reading.width)
     for agent in ordered:
-        name = f"{_INDENT}{isolated(agent.agent)}:"
-        if is_explained and agent.agent in unmet:
-            lines.append(f"{name} {_worst_of(result, agent.agent)}, see above")
-            continue
         phrases = _metric_phrases(result, agent)
-        if is_explained:  # briefly: another agent is why the benchmark fails
-            phrases = phrases[:1]
         if sizes:
             phrases += _size_phrases(agent)
-        lines += _phrases(name, phrases, reading.width, between=" ")
+        lines += _phrases(_agent_title(agent), phrases, reading.width, between=" ")
     return lines
+
+
+def _explained_lines(result: BenchmarkResult, reading: Reading) -> list[str]:
+    """Name what fails as shown above, and write briefly the agents that don't."""
+    lines = _phrases(_title(result), _failing_names(result), reading.width)
+    if len(result.agents) < 2:
+        return lines
+    unmet = _failing_agents(result)
+    for agent in result.agents:
+        if agent.agent not in unmet:
+            phrases = _metric_phrases(result, agent)[:1]
+            lines += _phrases(_agent_title(agent), phrases, reading.width, between=" ")
+    return lines
+
+
+def _agent_title(agent: AgentResult) -> str:
+    return f"{_INDENT}{isolated(agent.agent)}:"
+
+
+def _failing_agents(result: BenchmarkResult) -> set[str]:
+    unmet = (check for check in result.checks if check.verdict is not Verdict.PASS)
+    return {check.agent for check in unmet}
 
 
 def _failing_names(result: BenchmarkResult) -> list[str]:
@@ -294,10 +350,6 @@ def _failing_names(result: BenchmarkResult) -> list[str]:
         f"{name} ({', '.join(map(isolated, of_name))})" if any(of_name) else name
         for name, of_name in agents.items()
     ]
-
-
-def _worst_of(result: BenchmarkResult, agent: str) -> Verdict:
-    return worst(check.verdict for check in result.checks if check.agent == agent)
 
 
 def _phrases(

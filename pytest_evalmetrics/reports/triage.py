@@ -10,7 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model import reasons as kinds
-from pytest_evalmetrics.model.verdicts import Verdict
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports.check_wording import checked_agent
 from pytest_evalmetrics.reports.sentences import reason_of
 
@@ -70,6 +70,38 @@ def in_turn(checks: Iterable[Check]) -> list[Check]:
     )
 
 
+def leading(result: BenchmarkResult) -> Check | None:
+    """Return the check to name where a benchmark has one line; None without any.
+
+    It has the worst verdict, and is of the agent with the surest check.
+    """
+    checks = [check for check in result.checks if check.verdict is result.verdict]
+    if result.verdict is Verdict.PASS:
+        checks = [check for check in checks if _turn_of(check) in _OF_METRICS]
+    if not checks:
+        return None
+    agent = in_turn(checks)[0].agent
+    return min((check for check in checks if check.agent == agent), key=_turn_of)
+
+
+_OF_METRICS = (1, 2)
+
+
+def _turn_of(check: Check) -> int:
+    """Order the checks of an agent for one line.
+
+    Without all rollouts no number counts. A compared metric says most; its slices and single
+    tasks say more than a line holds.
+    """
+    if check.gate in (Gate.EXPECT, Gate.DATA):
+        return 0
+    if check.gate is Gate.BASELINE and check.comparison is not None:
+        return 1
+    if check.gate is Gate.THRESHOLD:
+        return 2
+    return 3
+
+
 def failing(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
     """List the benchmarks that make the run red, the strongest evidence first."""
     red = [result for result in results if result.verdict in _RED and not result.xfail]
@@ -119,9 +151,9 @@ def triage(results: Sequence[BenchmarkResult]) -> list[CauseLines]:
 
 def _described(cause: _Cause, red: int) -> CauseLines:
     head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
-    where = ", ".join(part for part in (cause.agent, *cause.metrics) if part)
+    where = (*cause.agents, *cause.metrics)
     if where:
-        head += f": {where}"
+        head += f": {', '.join(where)}"
     if cause.parts:
         head += f", in {listed(cause.parts, _PARTS_SHOWN)}"
     name = cause.first.rpartition("::")[2]
@@ -153,7 +185,8 @@ class _Cause(msgspec.Struct, frozen=True):
     """A reason that several benchmarks fail for, in the order of their evidence."""
 
     verdict: Verdict
-    agent: str  # empty if the run has one
+    agents: tuple[str, ...]  # empty if the run has one
+    kind: Hashable  # what makes it a cause of its own, beside agents and metrics
     reason: str  # of the first benchmark
     metrics: tuple[str, ...]  # that fall
     parts: tuple[str, ...]  # of broken-down metrics
@@ -189,7 +222,7 @@ def _cases(results: Sequence[BenchmarkResult]) -> Iterator[_Case]:
 def _kinds(check: Check) -> Hashable:
     """Return what makes two checks of a metric one cause."""
     if check.verdict is Verdict.FAIL:
-        return ()
+        return check.gate
     return tuple(_kind(reason) for reason in check.reasons)
 
 
@@ -212,7 +245,8 @@ def _cause(cases: Sequence[_Case], *, several: bool) -> _Cause:
     agent = checked_agent(first.result, first.check)
     return _Cause(
         verdict=first.check.verdict,
-        agent=agent if several else "",
+        agents=(agent,) if several and agent else (),
+        kind=_kinds(first.check),
         reason=reason_of(_without_place(first.check)),
         metrics=(first.metric,) if falls else (),
         parts=_distinct([case.part for case in cases if case.part]),
@@ -232,12 +266,16 @@ def _without_place(check: Check) -> Check:
 
 
 def _joined(causes: Sequence[_Cause]) -> list[_Cause]:
-    """Join the metrics that the same benchmarks of an agent fail for."""
+    """Join the metrics that the same benchmarks of an agent fail for, then alike agents."""
+    return _joined_agents(_joined_metrics(causes))
+
+
+def _joined_metrics(causes: Sequence[_Cause]) -> list[_Cause]:
     joined: dict[Hashable, _Cause] = {}
     for at, cause in enumerate(causes):
         key: Hashable = at
         if cause.metrics:
-            key = (cause.verdict, cause.agent, frozenset(cause.ids))
+            key = (cause.verdict, cause.agents, frozenset(cause.ids))
         first = joined.get(key)
         if first is None:
             joined[key] = cause
@@ -247,6 +285,17 @@ def _joined(causes: Sequence[_Cause]) -> list[_Cause]:
             metrics=_distinct((*first.metrics, *cause.metrics)),
             parts=_distinct((*first.parts, *cause.parts)),
         )
+    return list(joined.values())
+
+
+def _joined_agents(causes: Sequence[_Cause]) -> list[_Cause]:
+    joined: dict[Hashable, _Cause] = {}
+    for cause in causes:
+        what = (cause.kind, frozenset(cause.metrics), frozenset(cause.parts))
+        key = (cause.verdict, *what, frozenset(cause.ids))
+        first = joined.get(key)
+        agents = cause.agents if first is None else (*first.agents, *cause.agents)
+        joined[key] = structs.replace(first or cause, agents=_distinct(agents))
     return list(joined.values())
 
 

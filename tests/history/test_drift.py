@@ -50,7 +50,9 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(project, passing):
     project.write("h.jsonl", runs(STEADY + FALLEN, {}))
     result = project.run("--evalmetrics-history", "h.jsonl")
     assert result.ret == 0
-    result.stdout.fnmatch_lines([f"warning: {FELL}"])
+    shown = result.stdout.lines
+    entry = next(line for line in shown if line.startswith("PASS  math.bench.yaml"))
+    assert shown[shown.index(entry) + 1] == f"    warning: drift: {FELL}"
     summary = (project.path / "evalmetrics/summary.md").read_text()
     assert "- ⚠️ drift: math: pass@1 fell from" in summary.replace("<span>@</span>", "@")
     assert "fell from 0.8017" in summary

@@ -56,13 +56,8 @@ def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_l
     agents = r"worst, odd\n::stop-commands::\x1b[31m$x$ @you"
     reason = "mean_reward is 0, below 0.7"
     assert rf"FAIL  math.bench.yaml:5: {agents}: {reason}" in lines
-    head = lines.index("FAIL  math.bench.yaml::math  9 agents, each 1 task, 1 rollout")
-    agents = lines[head + 1 : head + 10]
-    assert sorted(agents[:2]) == [
-        r"      odd\n::stop-commands::\x1b[31m$x$ @you: FAIL, see above",
-        "      worst: FAIL, see above",
-    ]
-    assert "      best: mean_reward 1 (>= 0.7)" in agents
+    assert rf"FAIL  math.bench.yaml::math  mean_reward ({agents})" in lines
+    assert "      best: mean_reward 1 (>= 0.7)" in lines
     assert "\x1b" not in "".join(lines)
     annotations = [line for line in lines if line.startswith("::")]
     file = f"{project.path.name}/math.bench.yaml"

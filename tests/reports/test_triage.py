@@ -50,7 +50,7 @@ def test_many_failures_are_grouped_by_cause_and_folded(project, workers, monkeyp
         [
             "FAIL 24 of 24 failing benchmarks: mid, mean_reward",
             "FAIL  all.bench.yaml::topic-001  mid: mean_reward 0 (was 1, p 0.0039)",
-            "PASS  all.bench.yaml::topic-024  2 agents, each 8 tasks, *",
+            "PASS  all.bench.yaml::topic-024  mid: mean_reward 1 (>= 0.9; was 1), 1 more...",
             "... and 18 more that fail (-v shows them)",
         ]
     )
@@ -63,6 +63,61 @@ def test_many_failures_are_grouped_by_cause_and_folded(project, workers, monkeyp
     if not workers:
         verbose = project.run("-v").stdout.lines
         assert sum(line.startswith("FAILED ") for line in verbose) >= 24
+
+
+def test_agents_that_fail_alike_are_one_cause(project):
+    tasks = range(8)
+    for file, missing in (("good.jsonl", 0), ("short.jsonl", 3)):
+        project.rows(
+            file,
+            (
+                {"_ng_task_index": t, "reward": 1.0, "agent_ref": {"name": agent}}
+                for agent in AGENTS
+                for t in tasks[missing:]
+            ),
+        )
+    shared = "{baseline: {rollouts: good.jsonl}, metrics: [mean_reward]}"
+    names = "".join(f"  - {{name: t{n}, rollouts: short.jsonl}}\n" for n in range(6))
+    project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{names}")
+    lines = project.run().stdout.lines
+    causes = [line for line in lines if "failing benchmarks" in line]
+    assert causes[0] == "FAIL 6 of 6 failing benchmarks: mid, big, tasks"
+    assert not any(line.startswith("FAIL") for line in causes[1:])
+
+
+def test_eleven_benchmarks_of_three_agents_take_at_most_forty_lines(project):
+    agents = ("ada", "bob", "eve")
+    project.rows(
+        "runs.jsonl",
+        (
+            {
+                "_ng_task_index": task,
+                "_ng_rollout_index": sample,
+                "reward": float(task % 3 > 0),
+                "agent_ref": {"name": agent},
+            }
+            for agent in agents
+            for task in range(12)
+            for sample in range(2)
+        ),
+    )
+    shared = (
+        "{num_samples: 2, rollouts: runs.jsonl, metrics: [mean_reward, pass@2, pass^2], "
+        "baseline: {rollouts: runs.jsonl}}"
+    )
+    names = "".join(f"  - name: suite-{n}\n" for n in range(11))
+    project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{names}")
+    lines = project.run().stdout.lines
+    section = lines[
+        next(i for i, line in enumerate(lines) if " benchmarks =" in line) :
+    ]
+    assert len(section) <= 40
+    assert any(
+        line.startswith(
+            "PASS  all.bench.yaml::suite-7  ada: mean_reward 0.6667 (was 0.6667)"
+        )
+        for line in section
+    )
 
 
 def test_a_few_failures_are_each_shown(project):
@@ -93,6 +148,6 @@ def test_fewer_lines_with_a_shorter_traceback_style(project):
     )
     short.fnmatch_lines(["FAIL  all.bench.yaml:*: mid: mean_reward is 0, below 0.9"])
     short.no_fnmatch_line("verdict  *")
-    line.fnmatch_lines(["mid: mean_reward is 0, below 0.9"])
+    line.fnmatch_lines(["mid: mean_reward fell from 1 to 0, p 0.0039"])
     line.no_fnmatch_line("FAIL  all.bench.yaml:[0-9]*")
     assert len(line.lines) < len(short.lines) < len(long.lines)

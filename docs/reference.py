@@ -38,7 +38,7 @@ def lines(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table per type, the benchmark first."""
     yield "# Benchmark files, key by key"
     yield ""
-    yield "Generated from the types that validate the files. `pytest --evalmetrics-schema` prints"
+    yield "Generated from the types that validate the files. `evalmetrics schema` prints"
     yield "the same as JSON Schema."
     types = schema["$defs"]
     names = [

@@ -637,7 +637,7 @@ def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
         "refresh",
     ):
         raise errors.DataError(
-            "--evalmetrics-runs needs the journal: it answers the runs before"
+            "calibrate --runs needs the journal: it answers the runs before"
         )
     runtime = ItemRuntime(item, item.nodeid)
     return evaluate(

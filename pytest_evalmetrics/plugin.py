@@ -195,6 +195,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         from pytest_evalmetrics.policy import policy_of
 
         policy_of(config)  # a mistake in it stops before anything begins
+    sys.stderr.write(settings.note_on_old_spelling(config))
     if config.getoption("evalmetrics_affected") is not None:
         from pytest_evalmetrics.affected import changes_of
 

@@ -19,6 +19,20 @@ PRINTING = (
     "evalmetrics_calibrate",
     "evalmetrics_delete_unused",
 )
+# an option that is the spelling of a command of old -> the command
+_COMMANDS = {
+    "evalmetrics_calibrate": "evalmetrics calibrate",
+    "evalmetrics_check": "evalmetrics check",
+    "evalmetrics_compare": "evalmetrics compare RUN RUN",
+    "evalmetrics_culprit": "evalmetrics culprit RUN...",
+    "evalmetrics_delete_unused": "evalmetrics baselines delete (or unused)",
+    "evalmetrics_explain": "evalmetrics explain NAME",
+    "evalmetrics_init": "evalmetrics init FILE",
+    "evalmetrics_inspect": "evalmetrics inspect FILE",
+    "evalmetrics_list": "evalmetrics list",
+    "evalmetrics_plan": "evalmetrics power",
+    "evalmetrics_schema": "evalmetrics schema",
+}
 # set where the command `evalmetrics` asks for what is printed
 COMMAND = pytest.StashKey[bool]()
 # the folders of baselines that a run came by
@@ -297,6 +311,18 @@ def updates(config: pytest.Config) -> bool:
     """Check whether baselines are recorded: by our option, or by syrupy's."""
     by_syrupy = config.getoption("update_snapshots", default=False)
     return bool(by_syrupy or config.getoption("evalmetrics_update"))
+
+
+def note_on_old_spelling(config: pytest.Config) -> str:
+    """Name the command that an option of old is now; empty without one, and for a command."""
+    if COMMAND in config.stash:
+        return ""
+    lines = [
+        f"note: {_as_written(option)} is a command now: {command}\n"
+        for option, command in _COMMANDS.items()
+        if config.getoption(option) not in (None, False)
+    ]
+    return "".join(lines)
 
 
 def prints_only(config: pytest.Config) -> bool:

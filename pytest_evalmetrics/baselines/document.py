@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # floats above it skip whole numbers
 _WHOLE = 2**53
-_RECORD = "record a new one with --snapshot-update"
+_RECORD = "record a new one with `pytest --evalmetrics-update`"
 _TAKE_AGAIN = f"take it from version control again, or {_RECORD}"
 
 

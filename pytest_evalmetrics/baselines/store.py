@@ -1,4 +1,4 @@
-"""The committed baseline of one item: read to compare with, written by ``--snapshot-update``.
+"""The committed baseline of one item: read to compare with, written by an update.
 
 It is written only from a complete evaluation, and never deleted here. Reading needs no
 syrupy; its options ask for an update, and its assertion writes (see `snapshots`).
@@ -206,8 +206,7 @@ def _no_baseline_without_syrupy(config: pytest.Config) -> BaselineError:
             "instead, with `-p no:snapshot`"
         )
     return BaselineError(
-        "there is no baseline, and syrupy, whose --snapshot-update records one, is "
-        "switched off",
+        "there is no baseline, and syrupy, which records them, is switched off",
         hint=hint,
     )
 

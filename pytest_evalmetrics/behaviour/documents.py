@@ -160,5 +160,5 @@ def recorded(
 def _damaged(what: str) -> BaselineError:
     return BaselineError(
         f"this baseline is damaged: {what}",
-        hint="record a new one with --snapshot-update",
+        hint="record a new one with `pytest --evalmetrics-update`",
     )

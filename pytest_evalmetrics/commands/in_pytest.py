@@ -96,6 +96,6 @@ class _AsCommand:
     """Tells the plugin that a command asks, and not an option of a run."""
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
+    def pytest_cmdline_main(self, config: pytest.Config) -> None:
         """Leave a mark for what is printed."""
         config.stash[COMMAND] = True

@@ -31,7 +31,7 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     verdict: str  # of the run
     # whether a later run may be compared with it: every gate held, over all rows
     usable: bool
-    # a change was accepted with `--snapshot-update`: older runs no longer count
+    # a change was accepted with `--evalmetrics-update`: older runs no longer count
     starts: bool
     agents: Mapping[
         str, Mapping[str, HistoryPoint]

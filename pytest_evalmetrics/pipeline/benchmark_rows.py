@@ -76,7 +76,8 @@ _BETTER: Final = 30
 _ATTEMPTS: Final = 4  # of a task, on each side
 _ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
 _RESTORE: Final = (
-    "restore it from version control, or record a new baseline with --snapshot-update"
+    "restore it from version control, or record a new baseline with "
+    "`pytest --evalmetrics-update`"
 )
 
 

@@ -362,7 +362,7 @@ def _lacking_tasks(check: Check, run: AgentRun) -> list[str]:
 
 def improvements(checks: Sequence[Check], *, is_committed: bool) -> Iterator[str]:
     """Note the metrics that are better than their baseline."""
-    keep = "; record it with `pytest --snapshot-update`" if is_committed else ""
+    keep = "; record it with `pytest --evalmetrics-update`" if is_committed else ""
     for check in checks:
         facts = check.comparison
         if facts is None or not facts.improved:

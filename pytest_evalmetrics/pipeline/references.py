@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Snapshot = Callable[[], "tuple[str, str] | None"]  # the baseline's text and its file
 _WAYS_TO_RENEW = {
-    Acceptance.SNAPSHOT: "record a new baseline with --snapshot-update",
+    Acceptance.SNAPSHOT: "record a new baseline with `pytest --evalmetrics-update`",
     Acceptance.OTHER_RUN: "compare with a run that holds it",
     Acceptance.REPORT: "compare with a run that holds it",
     Acceptance.HISTORY: (
-        "accept it with `pytest --snapshot-update --evalmetrics-history FILE`"
+        "accept it with `pytest --evalmetrics-update --evalmetrics-history FILE`"
     ),
 }
 _NAMES = {
@@ -151,7 +151,7 @@ def _of_snapshot(benchmark: Benchmark, snapshot: Snapshot) -> Reference | None:
         )
         hint = (
             f"restore it with `git checkout -- {shown}`, or record a new one with "
-            "--snapshot-update"
+            "`pytest --evalmetrics-update`"
         )
         raise BaselineError(message, file=shown, hint=hint)
     return reference

@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 _NEAR = 3  # other runs that each run is compared with, one by one
 _NAMED = 5  # flaky tasks
 _HOW = (
-    "add each run of the unchanged system to the baseline (--snapshot-update "
-    "--evalmetrics-add-run), name their files (baseline: {rollouts: [[run1/*], [run2/*]]}), keep "
-    "them in the history (baseline: {history: 10}), or make some now: --evalmetrics-runs 5"
+    "add each run of the unchanged system to the baseline "
+    "(`pytest --evalmetrics-update --evalmetrics-add-run`), name their files "
+    "(baseline: {rollouts: [[run1/*], [run2/*]]}), keep them in the history "
+    "(baseline: {history: 10}), or make some now: `evalmetrics calibrate --runs 5`"
 )
 
 

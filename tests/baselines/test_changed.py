@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 UPDATE = "--snapshot-update"
-RECORD = "*record a new baseline with --snapshot-update*"
+RECORD = "*record a new baseline with `pytest --evalmetrics-update`*"
 
 
 def rows(agents, **scores):

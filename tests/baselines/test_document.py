@@ -86,7 +86,7 @@ def test_no_text_is_a_reason_for_a_traceback(text):
     with pytest.raises(BaselineError) as caught:
         baselines.parse(text, file="x.json")
     assert caught.value.file == "x.json"
-    assert "--snapshot-update" in str(caught.value.hint)
+    assert "--evalmetrics-update" in str(caught.value.hint)
 
 
 JSON = st.recursive(
@@ -263,7 +263,7 @@ def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(project):
     result.assert_outcomes(failed=len(BROKEN))
     for kind, (_, reason) in BROKEN.items():
         line = f"INCONCLUSIVE *{kind}.bench/math.json{reason}"
-        result.stdout.fnmatch_lines([line, "  -> *--snapshot-update*"])
+        result.stdout.fnmatch_lines([line, "  -> *--evalmetrics-update*"])
     # the thresholds are judged all the same
     checks = [
         c

@@ -65,7 +65,7 @@ def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
     result = project.run("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["*holds no fingerprint of what measures*--snapshot-update*"]
+        ["*holds no fingerprint of what measures*--evalmetrics-update*"]
     )
 
 
@@ -376,7 +376,7 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
         assert check["verdict"] == "INCONCLUSIVE"
         assert all(change in check["reason"] for change in changes), check["reason"]
         assert check["hint"].startswith(
-            "record a new baseline with --snapshot-update, or score "
+            "record a new baseline with `pytest --evalmetrics-update`, or score "
         )
         assert "rescore" not in check["hint"]
 

@@ -33,10 +33,7 @@ def test_without_syrupy_a_missing_baseline_says_what_would_record_it(project, wo
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
         [
-            (
-                "INCONCLUSIVE *there is no baseline, and syrupy, whose --snapshot-update "
-                "records one, is switched off"
-            ),
+            "INCONCLUSIVE *there is no baseline, and syrupy, which records them, is switched off",
             "  -> drop `-p no:syrupy`, or set `baseline: false` for this benchmark",
         ]
     )

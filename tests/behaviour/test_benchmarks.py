@@ -125,7 +125,7 @@ def test_an_older_baseline_without_behaviour_is_read_and_noted(project):
     result = project.run()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["*behaviour: the baseline holds none*--snapshot-update*"]
+        ["*behaviour: the baseline holds none*--evalmetrics-update*"]
     )
 
 

@@ -263,3 +263,29 @@ def test_an_update_of_benchmarks_leaves_other_snapshots_alone(fallen):
 def test_the_help_of_pytest_stays_short(project):
     lines = project.run("--help").stdout.lines
     assert sum("evalmetrics" in line for line in lines) <= 15
+
+
+OLD_SPELLINGS = [
+    ("--evalmetrics-plan", "evalmetrics power"),
+    ("--evalmetrics-check", "evalmetrics check"),
+    ("--evalmetrics-list", "evalmetrics list"),
+    ("--evalmetrics-explain=pass@k", "evalmetrics explain NAME"),
+    ("--evalmetrics-inspect=runs.jsonl", "evalmetrics inspect FILE"),
+    ("--evalmetrics-delete-unused", "evalmetrics baselines delete (or unused)"),
+]
+
+
+@pytest.mark.parametrize(("option", "new"), OLD_SPELLINGS)
+def test_an_option_of_old_works_and_names_the_command(project, option, new):
+    project.rollouts([[1.0]])
+    result = project.run(option, "-q")
+    name = option.partition("=")[0]
+    notes = [ln for ln in result.stderr.lines if ln.startswith("note:")]
+    assert notes == [f"note: {name} is a command now: {new}"]
+
+
+@pytest.mark.parametrize("arguments", [["power"], ["init", "runs.jsonl"]])
+def test_a_command_names_no_option(command, project, arguments):
+    project.rollouts([[1.0], [0.0]])
+    done = command(*arguments)
+    assert "is a command now" not in done.stderr

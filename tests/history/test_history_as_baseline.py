@@ -51,7 +51,7 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(project):
     result.stdout.fnmatch_lines(
         [
             "FAIL*pass@1 fell from*3 runs of the baseline, sd*",
-            "*accept it with `pytest --snap*",
+            "*accept it with `pytest --evalmetrics-up*",
         ]
     )
     rollouts(project, 6)  # the failed run is none to compare with
@@ -88,7 +88,7 @@ def test_an_accepted_change_starts_anew_with_its_reason(project):
     result.stdout.fnmatch_lines(
         [
             "*10 of the baseline's 60 tasks*",
-            "*accept it with `pytest --snapshot-update*",
+            "*accept it with `pytest --evalmetrics-update*",
         ]
     )
     assert project.run(*UPDATE).ret == 0

@@ -77,7 +77,7 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing
     result.stdout.fnmatch_lines(
         [
             "INCONCLUSIVE *: h.jsonl holds no run of this benchmark that counts yet",
-            "  -> start with it: `pytest --snapshot-update --evalmetrics-history FILE`",
+            "  -> start with it: `pytest --evalmetrics-update --evalmetrics-history FILE`",
         ]
     )
     result = project.run(*KEEP, UPDATE)

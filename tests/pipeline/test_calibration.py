@@ -112,7 +112,7 @@ def test_a_target_is_run_several_times_in_sequence(project):
     assert not list(project.path.rglob("__baselines__"))
     few = project.run("--evalmetrics-calibrate")
     few.stdout.fnmatch_lines(
-        ["*two runs of the unchanged system are needed*", "*-runs 5"]
+        ["*two runs of the unchanged system are needed*", "*calibrate --runs 5`"]
     )
     assert few.ret == 1
     for wrong in (

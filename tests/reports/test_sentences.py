@@ -281,7 +281,7 @@ TABLE = [
         kinds.NoBaseline(renamed_from="old"),
         "there is no baseline yet to compare with: was it renamed from old?",
         (
-            "record one with `pytest --snapshot-update` and commit it; "
+            "record one with `pytest --evalmetrics-update` and commit it; "
             "or name it old as before, whose baseline is unused"
         ),
     ),
@@ -291,7 +291,7 @@ TABLE = [
             "there is no baseline yet to compare with: the history h.jsonl holds no run of "
             "this benchmark that counts, with its tasks"
         ),
-        "start with it: `pytest --snapshot-update --evalmetrics-history FILE`",
+        "start with it: `pytest --evalmetrics-update --evalmetrics-history FILE`",
     ),
     (
         kinds.FirstRun("was/report.json"),
@@ -301,12 +301,12 @@ TABLE = [
     (
         kinds.UnknownAgent(agent="b", known=("a",)),
         "the baseline has no agent 'b': it has 'a'",
-        "name the agent as before, or record a new baseline with --snapshot-update",
+        "name the agent as before, or record a new baseline with `pytest --evalmetrics-update`",
     ),
     (
         kinds.LostAgent(agent="a"),
         "this run has no agent 'a', which the baseline has",
-        "complete the run, or record a new baseline with --snapshot-update",
+        "complete the run, or record a new baseline with `pytest --evalmetrics-update`",
     ),
     (
         kinds.UnknownDirection(metric="own", score="", by_hook=True),
@@ -326,12 +326,12 @@ TABLE = [
     (
         kinds.NotComparable(metric="pass@1", words="it holds no rewards"),
         "pass@1 can't be compared with the baseline: it holds no rewards",
-        "record a new baseline with --snapshot-update",
+        "record a new baseline with `pytest --evalmetrics-update`",
     ),
     (
         kinds.UnequalSums(metric="sum/cost", score="cost", before=4, now=6),
         "sum/cost can't be compared with the baseline: it adds up all rollouts, 4 then and 6 now",
-        "gate mean/cost, or record a new baseline with --snapshot-update",
+        "gate mean/cost, or record a new baseline with `pytest --evalmetrics-update`",
     ),
     (
         kinds.CannotFail(
@@ -381,18 +381,18 @@ TABLE = [
         ),
         (
             "run all tasks of the baseline; or, if the change is intended, "
-            "record it with --snapshot-update --evalmetrics-accept-tasks"
+            "record it with `pytest --evalmetrics-update --evalmetrics-accept-tasks`"
         ),
     ),
     (
         kinds.BrokenTasks(tasks=("a", "b"), count=2),
         "2 tasks went from all passing to none: a, b",
-        "fix them; or, if the change is intended, accept it with --snapshot-update",
+        "fix them; or, if the change is intended, accept it with `pytest --evalmetrics-update`",
     ),
     (
         kinds.UncomparableTasks(),
         "max_broken can't be judged: the rewards of both sides are not comparable",
-        "record a new baseline with --snapshot-update",
+        "record a new baseline with `pytest --evalmetrics-update`",
     ),
     (
         kinds.MaxBrokenTooLarge(most=9, tasks=3),
@@ -546,7 +546,7 @@ def test_a_change_of_what_measures(measured, text):
             (change(),),
             Acceptance.SNAPSHOT,
             (
-                "record a new baseline with --snapshot-update; with `baseline: {rescore: true}` "
+                "record a new baseline with `pytest --evalmetrics-update`; with `baseline: {rescore: true}` "
                 "its rows are kept, and scored again then"
             ),
         ),
@@ -554,7 +554,7 @@ def test_a_change_of_what_measures(measured, text):
             (change(**TOOL),),
             Acceptance.SNAPSHOT,
             (
-                "record a new baseline with --snapshot-update, or score today's run as the "
+                "record a new baseline with `pytest --evalmetrics-update`, or score today's run as the "
                 "baseline's was"
             ),
         ),
@@ -562,7 +562,7 @@ def test_a_change_of_what_measures(measured, text):
         (
             (change(),),
             Acceptance.HISTORY,
-            "accept it with `pytest --snapshot-update --evalmetrics-history FILE`",
+            "accept it with `pytest --evalmetrics-update --evalmetrics-history FILE`",
         ),
     ],
 )
@@ -610,13 +610,13 @@ def test_a_drop_is_described_in_one_line():
 @pytest.mark.parametrize(
     ("acceptance", "way"),
     [
-        (Acceptance.SNAPSHOT, "accept it with --snapshot-update"),
+        (Acceptance.SNAPSHOT, "accept it with `pytest --evalmetrics-update`"),
         (Acceptance.OTHER_RUN, "compare with a newer run"),
         (Acceptance.REPORT, "accept its level in evalmetrics-accepted.yaml"),
         (
             Acceptance.HISTORY,
             (
-                "accept it with `pytest --snapshot-update --evalmetrics-history FILE`: "
+                "accept it with `pytest --evalmetrics-update --evalmetrics-history FILE`: "
                 "from that run on the history counts anew"
             ),
         ),
@@ -643,7 +643,7 @@ def test_the_change_names_proven_tasks_and_the_noise_between_runs():
 
 FEW = FewUnits(unit="task", units=3, needed=7, alpha=0.01)
 MORE = "record more rollouts of each task, or more tasks, on both sides"
-ACCEPT = "if the change is intended, accept it with --snapshot-update"
+ACCEPT = "if the change is intended, accept it with `pytest --evalmetrics-update`"
 DECISIONS = [
     (
         kinds.BlindGate(FEW),
@@ -786,7 +786,7 @@ VALUES = [
     (
         kinds.NoValue(metric="own", words="h.jsonl holds no run yet"),
         "h.jsonl holds no run yet",
-        "start with it: `pytest --snapshot-update --evalmetrics-history FILE`",
+        "start with it: `pytest --evalmetrics-update --evalmetrics-history FILE`",
     ),
     (
         kinds.Untested(cause="by_hook", metric="own", rule="practical"),
@@ -968,7 +968,7 @@ def test_a_shift_of_the_level():
     check = failing(kinds.DriftedMetric(shift), gate=Gate.DRIFT)
     assert reason_of(check) == drift_sentence(shift)
     assert hint_of(check) == (
-        "find what changed in that range; or accept it with `pytest --snapshot-update`"
+        "find what changed in that range; or accept it with `pytest --evalmetrics-update`"
     )
 
 

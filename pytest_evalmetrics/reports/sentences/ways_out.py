@@ -15,8 +15,8 @@ from pytest_evalmetrics.reports.sentences.references import exceeds_rate
 if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import Check
 
-_START = "`pytest --snapshot-update --evalmetrics-history FILE`"
-_RECORD = "record a new baseline with --snapshot-update"
+_START = "`pytest --evalmetrics-update --evalmetrics-history FILE`"
+_RECORD = "record a new baseline with `pytest --evalmetrics-update`"
 _MORE = "record more rollouts of each task, or more tasks, on both sides"
 _COMPLETE = "complete the run; or, if the change is intended, "
 _GO_ON = "run again, and paid answers come from the journal; or raise the budget"
@@ -46,13 +46,14 @@ _RENEW = {
 def accepting(acceptance: Acceptance | None) -> str:
     """Say how an intended change is accepted."""
     return _ACCEPT.get(
-        acceptance or Acceptance.SNAPSHOT, "accept it with --snapshot-update"
+        acceptance or Acceptance.SNAPSHOT,
+        "accept it with `pytest --evalmetrics-update`",
     )
 
 
 def accepting_tasks(acceptance: Acceptance | None) -> str:
     """Say how another task list is accepted."""
-    record = "record it with --snapshot-update --evalmetrics-accept-tasks"
+    record = "record it with `pytest --evalmetrics-update --evalmetrics-accept-tasks`"
     return _ACCEPT_TASKS.get(acceptance or Acceptance.SNAPSHOT, record)
 
 
@@ -93,7 +94,7 @@ _FIXED: dict[type, str] = {
     kinds.NotShown: _MORE,
     kinds.LowPower: _MORE,
     kinds.BrokenTasks: (
-        "fix them; or, if the change is intended, accept it with --snapshot-update"
+        "fix them; or, if the change is intended, accept it with `pytest --evalmetrics-update`"
     ),
     kinds.UncomparableTasks: _RECORD,
     kinds.MaxBrokenTooLarge: "choose a smaller max_broken",
@@ -105,7 +106,7 @@ _FIXED: dict[type, str] = {
     kinds.InvalidKey: ("fix it and run again: nothing was asked, and nothing paid for"),
     kinds.HookFailed: "fix it in the conftest.py or the plugin that defines it",
     kinds.DriftedMetric: (
-        "find what changed in that range; or accept it with `pytest --snapshot-update`"
+        "find what changed in that range; or accept it with `pytest --evalmetrics-update`"
     ),
 }
 
@@ -172,7 +173,7 @@ def _budget_used_up(reason: kinds.BudgetUsedUp, _check: Check) -> str:
 def _no_baseline(reason: kinds.NoBaseline, _check: Check) -> str:
     if reason.is_history:
         return f"start with it: {_START}"
-    text = "record one with `pytest --snapshot-update` and commit it"
+    text = "record one with `pytest --evalmetrics-update` and commit it"
     if reason.renamed_from:
         text += (
             f"; or name it {reason.renamed_from} as before, whose baseline is unused"

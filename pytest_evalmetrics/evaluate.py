@@ -268,11 +268,12 @@ def keep_rows(given: EvaluationInput, loaded: Loaded, rows: Rows) -> KeptRows | 
 def observe(loaded: Loaded, rows: Rows) -> Observed | None:
     """Read what rollouts do; None unless the benchmark asks for it."""
     spec = loaded.benchmark.spec.behaviour
-    if spec is None:
+    means = rows.prepared.behaviour
+    if spec is None or means is None:
         return None
     from pytest_evalmetrics.pipeline import behaving  # only if asked for
 
-    return behaving.observe(loaded, rows, spec)
+    return behaving.observe(loaded, rows, spec, means)
 
 
 def _with_behaviour(reduced: Reduced, observed: Observed) -> Reduced:

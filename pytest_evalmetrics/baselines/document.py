@@ -217,6 +217,8 @@ def _rendered_behaviour(behaviour: BehaviourDocument, indent: int = 8) -> str:
         f'"shapes": {one_per_line(behaviour.shapes, indent)}',
         f'"columns": {spaced(behaviour.columns)}',
     ]
+    if behaviour.texts:
+        parts.append('"texts": true')
     if behaviour.zeros:
         parts.append(f'"zeros": {spaced(behaviour.zeros)}')
     parts.append(f'"tasks": {one_per_line(behaviour.tasks, indent)}')

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.behaviour.churn import churn_of
 from pytest_evalmetrics.behaviour.columns import ANSWER, CALLS, RUN
+from pytest_evalmetrics.behaviour.distances import WordDistance
 from pytest_evalmetrics.behaviour.features import Feature, features_of
 from pytest_evalmetrics.behaviour.fingerprint import NUMBERS
 from pytest_evalmetrics.comparison import (
@@ -35,6 +36,7 @@ from pytest_evalmetrics.sums import mean_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_evalmetrics.behaviour.distances import Distance
     from pytest_evalmetrics.model.behaviour import Churn
     from pytest_evalmetrics.model.comparison import Floats, Ints
     from pytest_evalmetrics.model.rollout_table import (
@@ -93,7 +95,9 @@ def pooled(runs: Sequence[RolloutTable]) -> RolloutTable:
 
 
 def compare_behaviour(
-    sides: Sides, scores: tuple[TaskRewards, TaskRewards] | None
+    sides: Sides,
+    scores: tuple[TaskRewards, TaskRewards] | None,
+    distance: Distance | None = None,
 ) -> tuple[tuple[FeatureChange, ...], Churn | None]:
     """Compare all features, and the answers of tasks with equal scores.
 
@@ -104,13 +108,21 @@ def compare_behaviour(
     scores
         The rewards of the baseline and of the run, of the tasks of each of its tables;
         None if they can't be compared.
+    distance
+        Of the answers; default that of their words.
     """
     sides = structs.replace(sides, independent=are_independent(sides))
     compared = [compared_feature(sides, paired) for paired in paired_features(sides)]
     changes = _changes(compared, sides.gate_id)
     churn = None
     if scores is not None:
-        churn = churn_of(sides.before, sides.now, scores, independent=sides.independent)
+        churn = churn_of(
+            sides.before,
+            sides.now,
+            scores,
+            distance=WordDistance() if distance is None else distance,
+            independent=sides.independent,
+        )
     return changes, churn
 
 

@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.behaviour.columns import ANSWER, RUN, texts_of
-from pytest_evalmetrics.behaviour.sketches import Sketch, distance
 from pytest_evalmetrics.metrics.alignment import positions
 from pytest_evalmetrics.model.behaviour import Churn
 from pytest_evalmetrics.stats import mean_test, t_sf
@@ -28,6 +27,7 @@ from pytest_evalmetrics.stats import mean_test, t_sf
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_evalmetrics.behaviour.distances import Distance
     from pytest_evalmetrics.model.comparison import Floats
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 
@@ -46,7 +46,7 @@ _DIGITS: Final = 4
 class _Answer(msgspec.Struct, frozen=True):
     """The answer of one rollout."""
 
-    sketch: Sketch
+    kept: str  # its sketch or its text
     reward: float
     run: float  # of the baseline; 0 for the run's own
 
@@ -77,6 +77,7 @@ def churn_of(
     now: RolloutTable,
     scores: tuple[TaskRewards, TaskRewards],
     *,
+    distance: Distance,
     independent: bool | None,
 ) -> Churn | None:
     """Compare the answers of tasks with equal scores; None if there are none.
@@ -84,7 +85,7 @@ def churn_of(
     Rollouts of a task that are not `independent`, as at temperature 0, are alike in a
     run, and may all differ in the next one: they show no floor that a test can use.
     """
-    tasks = _tasks(before, now, scores)
+    tasks = _tasks(before, now, scores, distance)
     if not tasks:
         return None
     cross = np.array([_cross(task.distances, task.before) for task in tasks])
@@ -104,6 +105,7 @@ def churn_of(
         distance_floor=_rounded(np.nanmean(floors)) if has_floor else None,
         p=p,
         is_significant=p is not None and p < _ALPHA,
+        measure=distance.kind,
     )
 
 
@@ -150,6 +152,7 @@ def _tasks(
     before: RolloutTable,
     now: RolloutTable,
     scores: tuple[TaskRewards, TaskRewards],
+    distance: Distance,
 ) -> list[_Task]:
     then_answers = texts_of(before, ANSWER)
     now_answers = texts_of(now, ANSWER)
@@ -165,7 +168,8 @@ def _tasks(
         mean_now = np.mean([answer.reward for answer in ours])
         mean_then = np.mean([answer.reward for answer in theirs])
         if abs(mean_now - mean_then) <= _EQUAL:
-            tasks.append(_task(_of_each_run(theirs), ours[:_ROLLOUTS]))
+            chosen = _of_each_run(theirs)
+            tasks.append(_task(chosen, ours[:_ROLLOUTS], distance))
     return tasks
 
 
@@ -180,7 +184,7 @@ def _answers(
     runs = table.scores.get(RUN)
     return [
         _Answer(
-            sketch=Sketch(answers[row]),
+            kept=answers[row],
             reward=float(rewards.values[first + row - start]),
             run=0.0 if runs is None else float(runs[row]),
         )
@@ -200,21 +204,15 @@ def _of_each_run(answers: Sequence[_Answer]) -> list[_Answer]:
     return [answer for run in by_run.values() for answer in run[:share]]
 
 
-def _task(theirs: Sequence[_Answer], ours: Sequence[_Answer]) -> _Task:
+def _task(
+    theirs: Sequence[_Answer], ours: Sequence[_Answer], distance: Distance
+) -> _Task:
     both = [*theirs, *ours]
-    count = len(both)
-    distances = np.zeros((count, count))
-    differs = np.zeros((count, count))
-    for row in range(count):
-        for column in range(row):
-            first = both[row].sketch
-            second = both[column].sketch
-            distances[row, column] = distances[column, row] = distance(first, second)
-            is_other = float(first.text != second.text)
-            differs[row, column] = differs[column, row] = is_other
+    kept = [answer.kept for answer in both]
+    _, texts = np.unique(kept, return_inverse=True)
     return _Task(
-        distances=distances,
-        differs=differs,
+        distances=distance.between(kept),
+        differs=(texts[:, None] != texts[None, :]).astype(float),
         rewards=np.array([answer.reward for answer in both]),
         runs=np.array([answer.run for answer in theirs]),
     )

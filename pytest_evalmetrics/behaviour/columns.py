@@ -56,7 +56,9 @@ class Observer:
     own
         The features that are not built in.
     sketched
-        The places whose answers are sketched; None for all.
+        The places whose answers are kept; None for all.
+    kept
+        What is kept of an answer; default a sketch.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class Observer:
         rows: int,
         own: Sequence[OwnFeature] = (),
         sketched: Collection[int] | None = None,
+        kept: Callable[[str], str] = sketch,
     ) -> None:
         self._own = own
+        self._kept = kept
         self._sketched = range(rows) if sketched is None else sketched
         names = (*NUMBERS, *(feature.name for feature in own))
         self.numbers: dict[str, Floats] = {
@@ -86,7 +90,7 @@ class Observer:
         self.texts[LANGUAGE][place] = seen.language
         self.texts[STOP][place] = seen.stop
         if place in self._sketched:
-            self.texts[ANSWER][place] = sketch(seen.answer)
+            self.texts[ANSWER][place] = self._kept(seen.answer)
         for feature in self._own:
             self.numbers[feature.name][place] = _own_number(feature, turns, where)
 

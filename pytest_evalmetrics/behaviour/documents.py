@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pytest_evalmetrics.behaviour.columns import CALLS, TEXTS, texts_of, with_columns
+from pytest_evalmetrics.behaviour.columns import (
+    ANSWER,
+    CALLS,
+    TEXTS,
+    texts_of,
+    with_columns,
+)
 from pytest_evalmetrics.behaviour.fingerprint import FAILED, seen_calls
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.model.baseline import BehaviourDocument
@@ -23,8 +29,11 @@ if TYPE_CHECKING:
 _DIGITS: Final = 4
 
 
-def described(table: RolloutTable) -> BehaviourDocument:
-    """Describe the behaviour of one agent, see `BehaviourDocument`."""
+def described(table: RolloutTable, *, texts: bool = False) -> BehaviourDocument:
+    """Describe the behaviour of one agent, see `BehaviourDocument`.
+
+    `texts` says that its answers are texts, and not sketches.
+    """
     written, shapes = _short_calls(texts_of(table, CALLS))
     zeros = tuple(
         name for name, column in table.scores.items() if not np.any(column != 0)
@@ -43,6 +52,7 @@ def described(table: RolloutTable) -> BehaviourDocument:
         summary=_summary(table),
         shapes=shapes,
         columns=(CALLS, *[name for name in TEXTS if name != CALLS], *names),
+        texts=texts,
         zeros=zeros,
         tasks=tasks,
     )
@@ -118,12 +128,17 @@ def _whole_calls(written: object, shapes: Mapping[str, str]) -> str:
 
 
 def recorded(
-    document: BehaviourDocument, table: RolloutTable, *, own: Sequence[str] = ()
+    document: BehaviourDocument,
+    table: RolloutTable,
+    *,
+    own: Sequence[str] = (),
+    has_texts: bool = False,
 ) -> RolloutTable:
     """Return the columns of a baseline's behaviour, for the rollouts that it is of.
 
     `own` are the features that are not built in: those that the baseline lacks have no
-    value. BaselineError says that both parts of the baseline hold other rollouts.
+    value. Answers that it keeps in the other form than asked for, as texts or as sketches,
+    are left out. BaselineError says that both parts of the baseline hold other rollouts.
     """
     kept = np.array([str(task) in document.tasks for task in table.tasks], dtype=bool)
     table = table.where(kept[table.task])
@@ -144,6 +159,8 @@ def recorded(
         texts = {
             name: [str(cell or "") for cell in by_name.pop(name)] for name in TEXTS
         }
+        if document.texts is not has_texts:
+            texts[ANSWER] = [""] * len(table)
         texts[CALLS] = [_whole_calls(cell, document.shapes) for cell in texts[CALLS]]
         numbers = {
             name: np.array(column, dtype=np.float64) for name, column in by_name.items()

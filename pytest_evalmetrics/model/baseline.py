@@ -40,6 +40,8 @@ class BehaviourDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     shapes: Mapping[str, str]
     # the names of a row's cells
     columns: tuple[str, ...]
+    # whether its answers are texts, and not sketches
+    texts: bool = False
     # numbers that are 0 in all rollouts, and have no cell
     zeros: tuple[str, ...] = ()
     # task -> a row of cells for each rollout

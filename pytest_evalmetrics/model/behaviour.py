@@ -76,6 +76,14 @@ class FeatureChange(msgspec.Struct, frozen=True, kw_only=True):
     most: tuple[TaskMove, ...] = ()  # the tasks that moved most
 
 
+class AnswerDistance(StrEnum):
+    """How the distance of two answers is measured."""
+
+    WORDS = "words"  # Jaccard distance of their words
+    EDIT = "edit"  # Levenshtein distance, as a share of the longer answer
+    EMBEDDINGS = "embeddings"  # cosine distance
+
+
 class Churn(msgspec.Struct, frozen=True, kw_only=True):
     """How many answers changed in tasks whose scores are equal."""
 
@@ -84,12 +92,13 @@ class Churn(msgspec.Struct, frozen=True, kw_only=True):
     changed: float
     # the same for two answers of one side; None with one rollout of each task
     floor: float | None
-    # the distance of words, in [0, 1]
+    # the distance of answers, in [0, 1]
     distance: float
     distance_floor: float | None
     # one-sided, of answers that differ no more than those of one side; None without a floor
     p: float | None
     is_significant: bool
+    measure: AnswerDistance = AnswerDistance.WORDS
 
 
 class BehaviourFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +115,8 @@ class BehaviourFacts(msgspec.Struct, frozen=True, kw_only=True):
     score: ScoreChange = ScoreChange.UNKNOWN
     # why nothing was compared: there is no behaviour in the baseline
     lacks_baseline: bool = False
+    # its baseline keeps answers as sketches where texts are needed, or the other way round
+    lacks_answers: bool = False
     # how a baseline is renewed that has none
     acceptance: Acceptance | None = None
 

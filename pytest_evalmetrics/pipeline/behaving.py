@@ -20,13 +20,14 @@ from pytest_evalmetrics.behaviour import (
 )
 from pytest_evalmetrics.behaviour.changes import ALPHA, Sides, pooled
 from pytest_evalmetrics.behaviour.columns import Observer, OwnFeature
+from pytest_evalmetrics.behaviour.distances import distance_of
 from pytest_evalmetrics.behaviour.gate import (
     GateTerms,
     as_recorded,
     check_changes,
     check_rollouts,
 )
-from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.errors import DataError, RegistryError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.model.behaviour import BehaviourFacts, ScoreChange
 from pytest_evalmetrics.model.rollout_table import pool
@@ -38,10 +39,11 @@ from pytest_evalmetrics.rollouts.recorded import NoRecordsError, records_at
 from pytest_evalmetrics.transcripts import turns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.behaviour.distances import Distance
     from pytest_evalmetrics.model.comparison import Ints
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
@@ -58,11 +60,33 @@ _MOST_ANSWERS: Final = 3_000  # the same for answers
 _HALF_A_POINT: Final = 0.005  # of a score that counts as the same
 
 
+class BehaviourMeans(msgspec.Struct, frozen=True):
+    """What a benchmark observes its rollouts with, found before anything is paid for."""
+
+    own: tuple[OwnFeature, ...]  # the features that are not built in
+    distance: Distance  # of answers
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """How answers are compared, and what is kept of each."""
+
+    distance: Distance
+    # takes the secrets out of an answer that is kept as a text
+    hide: Callable[[str], str] = str
+
+    def kept(self, answer: str) -> str:
+        """Return what is kept of an answer."""
+        if self.distance.keeps_texts:
+            answer = self.hide(answer)
+        return self.distance.kept(answer)
+
+
 class Observed(msgspec.Struct, frozen=True):
     """What the agents of a run do, in the tasks that were observed."""
 
     # by agent: the columns of behaviour, of these tasks alone
     tables: Mapping[str, RolloutTable]
+    answers: Answers
 
 
 class BehaviourOutcome(msgspec.Struct, frozen=True):
@@ -75,17 +99,31 @@ class BehaviourOutcome(msgspec.Struct, frozen=True):
 # -- observe ---------------------------------------------------------------------------------
 
 
-def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
+def means_of(benchmark: Benchmark, spec: BehaviourSpec) -> BehaviourMeans:
+    """Find what a benchmark's rollouts are observed with; an error names its line."""
+    own = tuple(_own_features(benchmark, spec))
+    try:
+        return BehaviourMeans(own, distance_of(spec))
+    except (DataError, RegistryError) as error:
+        key = "distance" if spec.embeddings is None else "embeddings"
+        error.line = benchmark.line_of("behaviour", key)
+        raise
+
+
+def observe(
+    loaded: Loaded, rows: Rows, spec: BehaviourSpec, means: BehaviourMeans
+) -> Observed:
     """Read what each rollout does, from its row and what was answered."""
-    own = _own_features(loaded.benchmark, spec)
     # rules hold for each rollout, and need all of them
     table = loaded.table if spec.has_rules else _sampled(loaded.table)
     sketched = _sketched(table, _sizes(loaded.table))
-    observer = Observer(len(table), own, sketched)
+    scoring = rows.prepared.scoring
+    answers = Answers(means.distance, str if scoring is None else scoring.hide)
+    observer = Observer(len(table), means.own, sketched, answers.kept)
     with collector_paused(), suppress(NoRecordsError):
         for place, where, row in _placed(table, _rows_of(loaded, rows, table)):
             observer.observe(place, turns_of(row), where=where)
-    return Observed(dict(observed_of(table, observer).by_agent()))
+    return Observed(dict(observed_of(table, observer).by_agent()), answers)
 
 
 def _sampled(table: RolloutTable) -> RolloutTable:
@@ -187,7 +225,9 @@ def with_documents(reduced: Reduced, observed: Observed) -> Reduced:
         table = observed.tables.get(agent.agent)
         document = agent.document
         if table is not None and document is not None:
-            document = structs.replace(document, behaviour=described(_sampled(table)))
+            texts = observed.answers.distance.keeps_texts
+            behaviour = described(_sampled(table), texts=texts)
+            document = structs.replace(document, behaviour=behaviour)
         agents.append(structs.replace(agent, document=document))
     return structs.replace(reduced, agents=tuple(agents))
 
@@ -212,7 +252,7 @@ def judge(
     spec = benchmark.spec.behaviour
     if spec is None:
         return BehaviourOutcome()
-    before = {} if terms is None else _recorded(benchmark, terms)
+    before = {} if terms is None else _recorded(benchmark, terms, observed.answers)
     facts: list[BehaviourFacts] = []
     checks: list[Check] = []
     for run in runs:
@@ -231,7 +271,7 @@ def judge(
         if terms is not None:
             changes = check_changes(gate_terms, None if sides is None else sides.sides)
             checks += map(as_recorded, changes) if updates else changes
-        facts.append(_facts(run, now, sides, terms))
+        facts.append(_facts(run, now, sides, terms, observed.answers))
     return BehaviourOutcome(tuple(facts), tuple(checks))
 
 
@@ -246,6 +286,7 @@ def _facts(
     now: RolloutTable,
     sides: _AlignedSides | None,
     terms: ComparisonTerms | None,
+    answers: Answers,
 ) -> BehaviourFacts:
     is_read = ~np.isnan(next(iter(now.scores.values())))
     facts = BehaviourFacts(
@@ -259,8 +300,20 @@ def _facts(
     )
     if sides is None:
         return facts
-    changes, churn = compare_behaviour(sides.sides, sides.scores)
-    return structs.replace(facts, changes=changes, churn=churn)
+    changes, churn = compare_behaviour(sides.sides, sides.scores, answers.distance)
+    return structs.replace(
+        facts,
+        changes=changes,
+        churn=churn,
+        lacks_answers=terms is not None and _lacks_answers(terms, answers),
+    )
+
+
+def _lacks_answers(terms: ComparisonTerms, answers: Answers) -> bool:
+    """Check whether the baseline keeps answers in the other form."""
+    documents = terms.reference.behaviour.values()
+    wanted = answers.distance.keeps_texts
+    return any(document.texts is not wanted for document in documents)
 
 
 class _AlignedSides(msgspec.Struct, frozen=True):
@@ -311,14 +364,14 @@ def _clusters(benchmark: Benchmark, table: RolloutTable) -> Ints | None:
 
 
 def _recorded(
-    benchmark: Benchmark, terms: ComparisonTerms
+    benchmark: Benchmark, terms: ComparisonTerms, answers: Answers
 ) -> dict[str, list[RolloutTable]]:
     """Find what the reference's agents do in each run: as recorded, or in its files."""
     reference = terms.reference
     spec = benchmark.spec.behaviour
     files = settings_of(benchmark).rollouts
     if files is not None:
-        return _observed_in_files(benchmark, files, reference.runs)
+        return _observed_in_files(benchmark, files, reference.runs, answers)
     own = () if spec is None else spec.own_features
     found: dict[str, list[RolloutTable]] = {}
     for agent, newest in reference.behaviour.items():
@@ -326,7 +379,7 @@ def _recorded(
         tables = reference.runs[agent][-len(documents) :]
         documents = documents[-len(tables) :]
         found[agent] = [
-            recorded(document, table, own=own)
+            recorded(document, table, own=own, has_texts=answers.distance.keeps_texts)
             for document, table in zip(documents, tables, strict=True)
         ]
     return found
@@ -336,6 +389,7 @@ def _observed_in_files(
     benchmark: Benchmark,
     files: RunsSpec,
     runs: Mapping[str, Sequence[RolloutTable]],
+    answers: Answers,
 ) -> dict[str, list[RolloutTable]]:
     """Read what each run of the reference does from its files."""
     spec = benchmark.spec.behaviour
@@ -349,7 +403,7 @@ def _observed_in_files(
         if len(tables) != len(each_run):
             continue
         found[agent] = [
-            _observed_run(benchmark, of_run, table, own)
+            _observed_run(benchmark, of_run, table, own, answers)
             for of_run, table in zip(each_run, tables, strict=True)
         ]
     return found
@@ -360,9 +414,11 @@ def _observed_run(
     files: FilesSpec,
     table: RolloutTable,
     own: Sequence[OwnFeature],
+    answers: Answers,
 ) -> RolloutTable:
     chosen = _sampled(table)
-    observer = Observer(len(chosen), own, _sketched(chosen, _sizes(table)))
+    sketched = _sketched(chosen, _sizes(table))
+    observer = Observer(len(chosen), own, sketched, answers.kept)
     table = chosen
     if table.read_as is not None:
         wanted = set(table.read_as.tolist())

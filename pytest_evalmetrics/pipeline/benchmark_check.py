@@ -41,6 +41,7 @@ def all_problems(
     benchmark = _without(benchmark, {problem.path for problem in unknown})
     spec = benchmark.spec
     yield from _unmatched_globs(benchmark)
+    yield from _unknown_behaviour(benchmark)
     if spec.runs:
         from pytest_evalmetrics.scoring.door import SecretError  # few benchmarks call
 
@@ -82,6 +83,17 @@ def all_problems(
         source = "rollouts" if spec.dataset is None else "dataset"
         key = error.key if isinstance(error, errors.ShapeError) else ()
         yield problem_at(benchmark, (source, *key), error)
+
+
+def _unknown_behaviour(benchmark: Benchmark) -> Iterator[Problem]:
+    if benchmark.spec.behaviour is None:
+        return
+    from pytest_evalmetrics.pipeline.behaving import means_of  # only if asked for
+
+    try:
+        means_of(benchmark, benchmark.spec.behaviour)
+    except errors.EvalMetricsError as error:
+        yield problem_at(benchmark, ("behaviour",), error)
 
 
 def _unmatched_globs(benchmark: Benchmark) -> Iterator[Problem]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_evalmetrics.model.results import Check
+    from pytest_evalmetrics.pipeline.behaving import BehaviourMeans
     from pytest_evalmetrics.pipeline.judges import Labels
     from pytest_evalmetrics.pipeline.scoring import Scored, Scoring
     from pytest_evalmetrics.scoring.door import Engine
@@ -35,6 +36,7 @@ class Prepared(msgspec.Struct, frozen=True):
     plan: metrics.Plan
     scoring: Scoring | None  # None without scorers
     labels: Labels | None  # people's, of some rollouts
+    behaviour: BehaviourMeans | None = None  # None unless it asks for behaviour
 
 
 class Rows(msgspec.Struct, frozen=True):
@@ -74,7 +76,12 @@ def prepare(
     if benchmark.spec.runs:
         scoring = make_scoring(benchmark)
         benchmark = scoring.benchmark
-    return Prepared(benchmark, plan_of(benchmark), scoring, labels)
+    behaviour = None
+    if benchmark.spec.behaviour is not None:
+        from pytest_evalmetrics.pipeline.behaving import means_of  # only if asked for
+
+        behaviour = means_of(benchmark, benchmark.spec.behaviour)
+    return Prepared(benchmark, plan_of(benchmark), scoring, labels, behaviour)
 
 
 # -- read and score --------------------------------------------------------------------------

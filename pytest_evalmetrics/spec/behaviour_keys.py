@@ -106,6 +106,18 @@ class BehaviourSpec(Keys):
     order: Annotated[
         Literal["same"] | None, doc("same: tools are called in the baseline's order")
     ] = None
+    distance: Annotated[
+        Literal["words", "edit"] | None,
+        doc(
+            "how far apart two answers are: by their words (default), or by characters"
+        ),
+    ] = None
+    embeddings: Annotated[
+        Name | None,
+        doc(
+            "a local model, or package.module:function, by whose vectors answers are compared"
+        ),
+    ] = None
     features: Annotated[
         types.Names, doc("features of your own: registered, or package.module:function")
     ] = ()
@@ -158,6 +170,10 @@ class BehaviourSpec(Keys):
 
     def __post_init__(self) -> None:
         """Refuse features of one's own that are called as a built-in one is."""
+        if self.distance is not None and self.embeddings is not None:
+            raise refuse(
+                "answers have one distance: write `distance:` or `embeddings:`"
+            )
         names = {key.name for key in fields(self)}
         for name in self.own_features:
             if name in names:

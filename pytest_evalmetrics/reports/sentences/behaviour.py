@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.model.behaviour import FeatureKind, RuleKind, ScoreChange
+from pytest_evalmetrics.model.behaviour import (
+    AnswerDistance,
+    FeatureKind,
+    RuleKind,
+    ScoreChange,
+)
 from pytest_evalmetrics.model.reasons import (
     BehaviourMoved,
     NoBehaviour,
@@ -113,6 +118,12 @@ def behaviour_notes(facts: BehaviourFacts) -> list[str]:
         notes.append(
             f"behaviour: the baseline holds none, so nothing is compared: {way}"
         )
+    if facts.lacks_answers:
+        way = renewing(facts.acceptance)
+        notes.append(
+            "behaviour: answers are not compared, of which the baseline keeps another form: "
+            f"{way}"
+        )
     return notes
 
 
@@ -191,9 +202,23 @@ def churn_text(churn: Churn) -> str:
     if churn.floor is None or churn.distance_floor is None:
         return text
     return (
-        f"{text}, by {100 * churn.distance:.3g} % of their words (two answers of one run: "
-        f"{100 * churn.floor:.3g} %, by {100 * churn.distance_floor:.3g} %)"
+        f"{text}, by {_distance_text(churn)} (two answers of one run: "
+        f"{100 * churn.floor:.3g} %, by {_number_of(churn, churn.distance_floor)})"
     )
+
+
+def _distance_text(churn: Churn) -> str:
+    number = _number_of(churn, churn.distance)
+    if churn.measure is AnswerDistance.EMBEDDINGS:
+        return f"a cosine distance of {number}"
+    things = "words" if churn.measure is AnswerDistance.WORDS else "characters"
+    return f"{number} of their {things}"
+
+
+def _number_of(churn: Churn, distance: float) -> str:
+    if churn.measure is AnswerDistance.EMBEDDINGS:
+        return f"{distance:.3g}"
+    return f"{100 * distance:.3g} %"
 
 
 # -- reasons ---------------------------------------------------------------------------------

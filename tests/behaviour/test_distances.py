@@ -1,0 +1,191 @@
+"""Distances of answers: by words, by characters, and by embeddings."""
+
+import json
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from behaviour.making import run
+
+from pytest_evalmetrics.behaviour.distances import (
+    EditDistance,
+    EmbeddingDistance,
+    WordDistance,
+    kept_text,
+)
+from pytest_evalmetrics.errors import DataError
+
+FIRST = ["the", "flight", "is", "booked", "for", "you", "now"]
+SECOND = ["your", "seat", "has", "been", "reserved", "as", "requested"]
+
+
+def between(distance, *answers):
+    return distance.between([distance.kept(answer) for answer in answers])
+
+
+def test_words_are_compared_as_sets():
+    # {a, b, c} and {b, c, d}: 2 of 4 are shared
+    distances = between(WordDistance(), "a b c", "d c b")
+    assert distances.tolist() == [[0, 0.5], [0.5, 0]]
+
+
+def test_characters_are_compared_by_the_edits_that_turn_one_into_the_other():
+    # Levenshtein's distance is 3, the longer word has 7 characters
+    distances = between(EditDistance(), "kitten", "sitting")
+    assert distances == pytest.approx(np.array([[0, 3 / 7], [3 / 7, 0]]))
+
+
+@pytest.mark.parametrize("distance", [WordDistance(), EditDistance()])
+def test_case_and_white_space_are_no_difference(distance):
+    assert between(distance, "It  is Booked.", "it is booked.\n").tolist() == [
+        [0, 0],
+        [0, 0],
+    ]
+
+
+def test_long_answers_that_begin_alike_are_not_equal():
+    beginning = "word " * 400
+    assert kept_text(f"{beginning} yes") != kept_text(f"{beginning} no")
+
+
+# -- embeddings ------------------------------------------------------------------------------
+
+VECTORS = {"north": [0.0, 2.0], "east": [3.0, 0.0], "north east": [1.0, 1.0]}
+
+
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """Write a module with functions that embed texts."""
+    (tmp_path / "own_embedding.py").write_text(
+        dedent(f"""
+            VECTORS = {VECTORS}
+            def embed(texts): return [VECTORS[text] for text in texts]
+            def broken(texts): raise ValueError("no memory")
+            def flat(texts): return [1.0] * len(texts)
+            def unknown(texts): return [[float("nan")]] * len(texts)
+        """)
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "own_embedding"
+
+
+def test_embeddings_are_compared_by_the_cosine_of_their_angle(own):
+    distances = between(
+        EmbeddingDistance(f"{own}:embed"), "North", "East", "north east"
+    )
+    aside = 1 - np.sqrt(0.5)
+    expected = np.array([[0, 1, aside], [1, 0, aside], [aside, aside, 0]])
+    assert distances == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("broken", r"failed to embed 2 texts: ValueError: no memory"),
+        ("flat", r"have the shape \(2,\), expected a vector for each of 2 texts"),
+        ("unknown", r"hold NaN or infinity"),
+    ],
+)
+def test_embeddings_that_are_no_vectors_are_refused(own, function, message):
+    with pytest.raises(DataError, match=message):
+        between(EmbeddingDistance(f"{own}:{function}"), "north", "east")
+
+
+def test_a_local_model_embeds_texts(tmp_path):
+    model2vec = pytest.importorskip("model2vec")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.models.WordLevel({"[UNK]": 0, "north": 1, "east": 2}, "[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    vectors = np.array([[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
+    model = model2vec.StaticModel(vectors, tokenizer, normalize=False)
+    model.save_pretrained(tmp_path / "model")
+    distance = EmbeddingDistance(str(tmp_path / "model"))
+    assert between(distance, "north", "east") == pytest.approx(1 - np.eye(2))
+
+
+# -- in a benchmark --------------------------------------------------------------------------
+
+BENCH = """
+benchmark:
+  name: agent
+  rollouts: runs.jsonl
+  num_samples: 4
+  metrics: [mean_reward]
+  baseline: {baseline}
+  behaviour: {behaviour}
+"""
+
+
+def bench(project, behaviour, baseline="{rollouts: old.jsonl}"):
+    project.write(
+        "agent.bench.yaml", BENCH.format(baseline=baseline, behaviour=behaviour)
+    )
+
+
+def test_a_run_says_how_many_characters_of_the_answers_changed(project):
+    bench(project, "{distance: edit}")
+    project.rows("old.jsonl", run(1, answer=FIRST))
+    project.rows("runs.jsonl", run(2, answer=SECOND))
+    project.run().stdout.fnmatch_lines(["*of answers changed*"])
+    words = " ".join(project.run().stdout.str().split())
+    assert "% of their characters (two answers of one run: " in words
+
+
+def test_a_run_says_how_far_the_embeddings_of_the_answers_are_apart(project):
+    project.write(
+        "own_vectors.py",
+        "def embed(texts): return [[1, 'seat' in text] for text in texts]\n",
+    )
+    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    bench(project, "{embeddings: 'own_vectors:embed'}")
+    project.rows("old.jsonl", run(1, answer=FIRST))
+    project.rows("runs.jsonl", run(2, answer=SECOND))
+    words = " ".join(project.run().stdout.str().split())
+    assert "by a cosine distance of 0." in words
+
+
+def test_a_committed_baseline_keeps_the_texts_that_edits_are_counted_in(project):
+    bench(project, "{distance: edit}", "true")
+    project.rows("runs.jsonl", run(1, answer=FIRST))
+    project.run("--evalmetrics-update")
+    path = project.baseline("agent.bench/agent.json")
+    (agent,) = json.loads(path.read_text(encoding="utf-8"))["agents"].values()
+    assert agent["behaviour"]["texts"]
+    project.rows("runs.jsonl", run(2, answer=SECOND))
+    assert "of their characters" in " ".join(project.run().stdout.str().split())
+
+
+def test_answers_that_the_baseline_keeps_in_another_form_are_not_compared(project):
+    bench(project, "true", "true")
+    project.rows("runs.jsonl", run(1, answer=FIRST))
+    project.run("--evalmetrics-update")
+    bench(project, "{distance: edit}", "true")
+    project.rows("runs.jsonl", run(2, answer=SECOND))
+    words = " ".join(project.run().stdout.str().split())
+    assert "of answers changed" not in words
+    assert "answers are not compared, of which the baseline keeps another form" in words
+
+
+def test_embeddings_that_nothing_here_makes_are_refused_before_a_row_is_read(project):
+    bench(project, "{embeddings: 'no_such_module:embed'}")
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE  agent.bench.yaml:8: *'no_such_module:embed' can't be imported*"]
+    )
+
+
+def test_a_check_without_a_run_names_them_too(project):
+    bench(project, "{embeddings: 'no_such_module:embed'}")
+    project.rows("runs.jsonl", run(1, tasks=2))
+    project.rows("old.jsonl", run(2, tasks=2))
+    result = project.run("--evalmetrics-check")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*agent.bench.yaml:8*'no_such_module:embed'*"])
+
+
+def test_two_distances_are_refused(project):
+    bench(project, "{distance: edit, embeddings: model}")
+    result = project.run()
+    result.stdout.fnmatch_lines(["*answers have one distance: write*"])

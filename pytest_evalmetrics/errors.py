@@ -177,6 +177,10 @@ class RegressionWarning(UserWarning):
     """A metric may have got worse: not sure enough to fail, too likely to be silent."""
 
 
+class RenamedKeyWarning(DeprecationWarning):
+    """A benchmark file has the old name of a key."""
+
+
 def raised_words(error: BaseException, who: str) -> tuple[str, str]:
     """Return the kind and message of a row that failed in the user's code `who`."""
     name = type(error).__name__

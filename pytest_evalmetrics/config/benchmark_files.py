@@ -13,7 +13,7 @@ from pytest_evalmetrics.config.contradictions import contradictions
 from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_yaml
 from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError, closest
-from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, renamed_keys
 from pytest_evalmetrics.spec.field_types import validated
 from pytest_evalmetrics.spec.gate_keys import RULES
 
@@ -36,7 +36,8 @@ def load_benchmarks(
     problems = list(source.problems)
     benchmarks: list[Benchmark] = []
     if source.root is not None and not source.root.broken:
-        for node in _benchmarks_of(source.root, problems):
+        root = _with_new_names(source.root, path, problems)
+        for node in _benchmarks_of(root, problems):
             spec = _validated(node, problems)
             if scorers_known:
                 problems += _unknown_names(node)
@@ -85,6 +86,30 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
                 )
         benchmarks.append(node if defaults is None else node.over(defaults))
     return benchmarks
+
+
+def _with_new_names(root: YamlNode, file: Path, problems: list[Problem]) -> YamlNode:
+    """Read old names of keys as the new ones, in each benchmark and in the defaults."""
+    if not renamed_keys.RENAMED or not isinstance(root.value, dict):
+        return root
+    parts = dict(root.value)
+    for name in (_ONE, _DEFAULTS):
+        if name in parts:
+            parts[name] = _renamed(parts[name], file, problems)
+    many = parts.get(_MANY)
+    if many is not None and isinstance(many.value, list):
+        benchmarks = [_renamed(node, file, problems) for node in many.value]
+        parts[_MANY] = structs.replace(many, value=benchmarks)
+    return structs.replace(root, value=parts)
+
+
+def _renamed(node: YamlNode, file: Path, problems: list[Problem]) -> YamlNode:
+    """Read old names of one benchmark's keys, and warn of them."""
+    from pytest_evalmetrics.config import old_keys  # few versions rename a key
+
+    node, uses = old_keys.without_old_names(node, renamed_keys.RENAMED)
+    problems += old_keys.report_old_names(uses, file)
+    return node
 
 
 def _check_outer_keys(root: YamlNode, problems: list[Problem]) -> None:
@@ -246,7 +271,10 @@ def benchmark_in_python(
     """Make a benchmark of the keyword arguments of a call in a test, validated as a file's."""
     problems: list[Problem] = []
     values = {"rollouts": "(given in Python)", **settings, "name": "check"}
-    spec = _validated(_node(values, line, (), problems), problems)
+    node = _node(values, line, (), problems)
+    if renamed_keys.RENAMED:
+        node = _renamed(node, file, problems)
+    spec = _validated(node, problems)
     if problems or spec is None:
         in_order = tuple(dict.fromkeys(problems))
         raise ConfigError(shown, in_order, what=what)

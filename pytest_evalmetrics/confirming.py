@@ -22,6 +22,7 @@ from pytest_evalmetrics.comparison import means_of
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.evaluate import evaluate_stages, score
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import Confirmation
 from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.model.verdicts import Verdict
@@ -244,7 +245,9 @@ def _decided(check: Check, both: Check | None, round_: Confirmation) -> Check:
     return structs.replace(both, verdict=Verdict.WARN, reasons=(reason,))
 
 
-def _with_note(evaluated: Evaluated, note: str) -> Evaluated:
+def _with_note(evaluated: Evaluated, words: str) -> Evaluated:
     result = evaluated.result
-    result = structs.replace(result, notes=(*result.notes, note))
+    result = structs.replace(
+        result, notes=(*result.notes, Remark(words, Topic.CONFIRMATION))
+    )
     return structs.replace(evaluated, result=result)

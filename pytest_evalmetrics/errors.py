@@ -43,7 +43,8 @@ class EvalMetricsError(Exception):
     """The root: whatever goes wrong for a reason that the user can fix.
 
     `message` says what was found and expected; `file` and `line`, from 1, where; and `hint` the
-    way out: what to write or to run.
+    way out: what to write or to run. `about` is the value of a benchmark file that is at fault,
+    where that is known: the URL of an endpoint, or the name of a secret.
     """
 
     failure: Failure | None = (
@@ -57,12 +58,14 @@ class EvalMetricsError(Exception):
         file: str | None = None,
         line: int | None = None,
         hint: str | None = None,
+        about: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.file = file
         self.line = line
         self.hint = hint
+        self.about = about
 
     @property
     def where(self) -> str:
@@ -134,7 +137,9 @@ class ShapeError(DataError):
 
 
 class RegistryError(EvalMetricsError):
-    """A name is unknown or ambiguous."""
+    """A name is unknown or ambiguous; the message gives the name that was probably `meant`."""
+
+    meant: str | None = None
 
 
 class MetricError(EvalMetricsError):

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import errors, gates
 from pytest_evalmetrics.model.baseline import Provenance
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     Failed,
     FirstRun,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
     from pytest_evalmetrics.pipeline.behaving import Observed
     from pytest_evalmetrics.pipeline.benchmark_rows import FlippedTask
@@ -144,7 +146,7 @@ class Compared(msgspec.Struct, frozen=True):
     terms: ComparisonTerms | None = None
     agents: tuple[AgentComparison, ...] = ()
     checks: tuple[Check, ...] = ()  # of the reference
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     remarks: tuple[str, ...] = ()  # what changed beside the numbers
 
 
@@ -543,7 +545,9 @@ def _failed(benchmark: Benchmark, error: errors.EvalMetricsError) -> tuple[Check
     words = f"{error.where}: {error.message}" if error.file else error.message
     line = None
     if not error.file:
-        line = benchmark.line_about(error.message, error.line)
+        if error.about is not None:
+            line = benchmark.line_of_endpoint(error.about)
+        line = line or error.line or benchmark.line_of()
     return (_unjudged(Failed(words, error.hint or ""), line),)
 
 
@@ -643,7 +647,7 @@ def _result(
     rows: Rows | None,
     *,
     checks: tuple[Check, ...],
-    notes: tuple[str, ...],
+    notes: tuple[Note, ...],
 ) -> BenchmarkResult:
     spec = benchmark.spec
     result = BenchmarkResult(
@@ -669,7 +673,7 @@ def _result(
     )
 
 
-def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
+def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[Note]:
     """Yield the remarks that belong to no check."""
     benchmark = stages.benchmark
     compared = stages.compared
@@ -694,9 +698,10 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
             yield from comparing.reference_notes(compared.terms, stages.reduced.gated)
     if stages.reduced.error is not None:
         return
-    yield from gates.blind_thresholds(benchmark.spec, benchmark.line_of)
+    for words in gates.blind_thresholds(benchmark.spec, benchmark.line_of):
+        yield Remark(words, Topic.BLIND_THRESHOLD)
     if not stages.gates["thresholds"] and not benchmark.spec.baseline:
-        yield _nothing_gated(benchmark)
+        yield Remark(_nothing_gated(benchmark), Topic.NOTHING_GATED)
 
 
 def _nothing_gated(benchmark: Benchmark) -> str:
@@ -732,9 +737,10 @@ def _remarks(stages: Stages) -> Iterator[str]:
             yield f"{shown}: {text}" if shown else text
 
 
-def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[str]:
+def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:
     for facts in behaviour:
-        yield from sentences.behaviour_notes(facts)
+        for words in sentences.behaviour_notes(facts):
+            yield Remark(words, Topic.BEHAVIOUR)
 
 
 def _behaviour_remarks(behaviour: Sequence[BehaviourFacts]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.local_code import source_hash
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import HookFailed
 from pytest_evalmetrics.model.results import (
     BenchmarkResult,
@@ -295,13 +296,15 @@ def _evaluated(
     if document is not None and (reason := settings.accepted_reason(config)):
         provenance = structs.replace(document.provenance, reason=reason)
         document = structs.replace(document, provenance=provenance)
-    result = structs.replace(result, notes=(*result.notes, *names.notes))
+    replacements = [Remark(words, Topic.REPLACED_NAME) for words in names.notes]
+    result = structs.replace(result, notes=(*result.notes, *replacements))
     if store is not None and not given.updates:
         result = structs.replace(result, stale=_stale(config, store, evaluated))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
     elif given.updates and result.passed:
-        note = "accepted: from this run on its history counts anew"
+        words = "accepted: from this run on its history counts anew"
+        note = Remark(words, Topic.HISTORY)
         result = structs.replace(result, notes=(*result.notes, note))
     if config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither

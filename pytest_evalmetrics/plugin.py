@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.items import BenchmarkFile
 
+# plugins that declare --snapshot-update, as syrupy does
+_OTHER_SNAPSHOT_PLUGINS = ("snapshot", "snapshottest")
 _TWO_SNAPSHOT_PLUGINS = """\
 two plugins declare the option --snapshot-update: syrupy, which keeps the baselines of \
 pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
@@ -61,16 +63,11 @@ def pytest_addoption(
     # older ones as they read the command line: both are explained.
 
     def after(outcome: pluggy.Result[object], hook_name: str, *_: object) -> None:
-        names, has = ("snapshot", "snapshottest"), pluginmanager.has_plugin
-        both = (
-            hook_name == "pytest_plugin_registered"
-            and has("syrupy")
-            and any(map(has, names))
-        )
-        refused = hook_name == "pytest_addoption" and "--snapshot-update" in str(
-            outcome.exception
-        )
-        if both or refused:
+        is_other_there = any(map(pluginmanager.has_plugin, _OTHER_SNAPSHOT_PLUGINS))
+        are_both_there = pluginmanager.has_plugin("syrupy") and is_other_there
+        is_registered = hook_name == "pytest_plugin_registered"
+        is_refused = hook_name == "pytest_addoption" and outcome.exception is not None
+        if are_both_there and (is_registered or is_refused):
             raise pytest.UsageError(_TWO_SNAPSHOT_PLUGINS) from None
         if hook_name == "pytest_load_initial_conftests":  # all are loaded
             stop()

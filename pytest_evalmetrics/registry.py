@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
-from pytest_evalmetrics.errors import RegistryError, did_you_mean
+from pytest_evalmetrics.errors import RegistryError, closest, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -237,7 +237,9 @@ class Registry:
         guess = did_you_mean(name, names, what=f"{self.kind}s there are")
         way = f"made known with {self._decorator} in a conftest.py of this folder or one above it"
         hint = f"one of your own is package.module:attribute, or {way}"
-        raise RegistryError(f"there is no {self.kind} {name!r}: {guess}", hint=hint)
+        error = RegistryError(f"there is no {self.kind} {name!r}: {guess}", hint=hint)
+        error.meant = closest(name, names)
+        raise error
 
     @property
     def _decorator(self) -> str:

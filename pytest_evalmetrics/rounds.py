@@ -23,6 +23,7 @@ from pytest_evalmetrics.model.bounds import (
     SingleTasksBound,
     SlicesBound,
 )
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
     CannotFail,
@@ -30,6 +31,7 @@ from pytest_evalmetrics.model.reasons import (
     SharedLevel,
     UnequalSums,
 )
+from pytest_evalmetrics.model.results import PowerSource
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.gate_settings import rule_of
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
@@ -70,6 +72,9 @@ def _at(spec: BenchmarkSpec, rounds: Rounds) -> BenchmarkSpec:
     return replace(spec, num_samples=rounds, expect=expect)
 
 
+_OF_BASELINE = (PowerSource.BASELINE, PowerSource.BASELINE_AND_ROLLOUTS)
+
+
 def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator[str]:
     """Forecast at how many rollouts of each task a benchmark with rounds stops."""
     rounds = benchmark.spec.num_samples
@@ -78,9 +83,9 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
     looks = sequential.looks_between(rounds.least, rounds.most)
     for power in powers[:1]:
         alpha = rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
-        baseline = (
-            power.rollouts if power.source.startswith("baseline") else rounds.most
-        )
+        baseline = rounds.most
+        if power.source in _OF_BASELINE:
+            baseline = power.rollouts
         bounds = sequential.bounds_of(
             sequential.fractions_of(looks, max(baseline, 1)), alpha
         )
@@ -126,7 +131,8 @@ def _pays_again(given: EvaluationInput) -> bool:
 def in_rounds(given: EvaluationInput) -> Evaluated:
     """Evaluate a benchmark round by round until its gates are sure."""
     *_, (look, evaluated) = looks_at(given)
-    note = f"num_samples: {_stop_note(given, look, evaluated.result)}"
+    words = f"num_samples: {_stop_note(given, look, evaluated.result)}"
+    note = Remark(words, Topic.ROUNDS)
     result = structs.replace(evaluated.result, notes=(note, *evaluated.result.notes))
     return structs.replace(evaluated, result=result)
 

@@ -22,6 +22,7 @@ from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.baselines.unused import unused_in
 from pytest_evalmetrics.errors import BaselineError
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     NothingCanFail,
     NotRecorded,
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.baseline import BaselineDocument
 
-_XFAIL_NOTE = "its baseline is as it was: what is known to fail (xfail) is not recorded"
+_XFAIL_NOTE = Remark(
+    "its baseline is as it was: what is known to fail (xfail) is not recorded",
+    Topic.XFAIL,
+)
 
 
 class Store:

@@ -81,6 +81,8 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     -------
     What to print, and the exit status: None lets pytest run the benchmark.
     """
+    from pytest_evalmetrics.layout import visible
+    from pytest_evalmetrics.reports.sentences.notes import note_texts
     from pytest_evalmetrics.rollouts.survey import Choices, write_benchmark
 
     asked = json.loads(config.getoption("evalmetrics_choices") or "{}")
@@ -96,7 +98,8 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     text = f"{name}:\n{written.path.read_text(encoding='utf-8')}\n"
     if not written.report:  # another tool's settings: the rollouts are still to come
         return f"{text}Name the rollouts in it, then: pytest {name}\n", 0
-    text = f"{written.report}\n{text}"
+    notes = "".join(f"{visible(note)}\n" for note in note_texts(written.notes))
+    text = f"{written.report}{notes}\n{text}"
     if written.open_lines:
         lines = "".join(f"  {line}\n" for line in written.open_lines)
         then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"

@@ -43,14 +43,18 @@ def problem_of(given: Namespace) -> str:
 
 def answer(given: Namespace, config: pytest.Config) -> int:
     """Print what was recognised, found and missing."""
+    from pytest_evalmetrics.reports.sentences.notes import note_text
+
     base = config.invocation_params.dir
     if given.to_parquet is not None:
         from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
 
-        text = to_parquet(given.path, given.to_parquet, base, given.label)
+        text = to_parquet(
+            given.path, given.to_parquet, base, given.label, describe=note_text
+        )
     else:
         from pytest_evalmetrics.rollouts import survey
 
-        text = survey.survey(given.path, base)
+        text = survey.survey(given.path, base, note_text)
     sys.stdout.write(text)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from pytest_evalmetrics.model.bounds import Bound
 from pytest_evalmetrics.model.comparison import ComparisonFacts, LookFacts
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.history import HistoryRun
+from pytest_evalmetrics.model.notes import Note
 from pytest_evalmetrics.model.reasons import Reason
 from pytest_evalmetrics.model.scores import (
     JudgeCheck,
@@ -47,6 +49,16 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier = Tier.REQUIRED
 
 
+class PowerSource(StrEnum):
+    """The numbers that a plan of the power is made of."""
+
+    BASELINE = "baseline"
+    BASELINE_AND_ROLLOUTS = "baseline and rollouts"
+    ROLLOUTS = "rollouts"
+    ASSUMPTION = "an even spread of pass rates"
+    NOTHING = "nothing"
+
+
 class Power(msgspec.Struct, frozen=True):
     """The smallest drop that the gate of one metric can detect."""
 
@@ -58,7 +70,7 @@ class Power(msgspec.Struct, frozen=True):
     max_drop: float  # the drop that matters to the gate
     # rollouts per task, on both sides, that detect max_drop; up to 1,024
     needed: int | None
-    source: str  # the baseline, the rollouts, or an assumption
+    source: PowerSource
     reason: str = ""  # why it is unknown
 
 
@@ -142,7 +154,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     agents: tuple[AgentResult, ...]
     checks: tuple[Check, ...]  # in the order of the gates
-    notes: tuple[str, ...] = ()  # remarks that belong to no check
+    # remarks that belong to no check; report.json has their texts as `notes`
+    notes: tuple[Note, ...] = msgspec.field(default=(), name="note_facts")
     changes: tuple[str, ...] = ()  # differences from the baseline other than numbers
     # what measures it, as the baseline keeps it
     ruler: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)

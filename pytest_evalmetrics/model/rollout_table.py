@@ -17,6 +17,8 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.model.notes import Note
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -303,11 +305,9 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     )  # scores whose values are all integers in the file
     categories: Mapping[str, Category] = msgspec.field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
-    notes: tuple[
-        str, ...
-    ] = ()  # for a reader: values that count as missing and why, counted
+    notes: tuple[Note, ...] = ()  # such as the values that count as missing
     # score -> those of the notes that are about it
-    score_notes: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    score_notes: Mapping[str, tuple[Note, ...]] = msgspec.field(default_factory=dict)
     read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
     # `content_hash` of each row's task, empty if unknown; None if all are unknown
     content: NDArray[np.bytes_] | None = None

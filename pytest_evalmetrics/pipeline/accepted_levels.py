@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate
 from pytest_evalmetrics.sums import reaches, stays_within
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.pipeline.references import Reference
 
@@ -80,20 +82,22 @@ def known_marks(
 
 def notes(
     levels: Iterable[AcceptedLevel], reference: Reference, checks: Sequence[Check]
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Say which changes are accepted in this run, and which have been before."""
     spent = set(reference.provenance.get("accepted_levels", ()))
     for level in levels:
         if level.mark in spent:
-            yield (
+            words = (
                 f"evalmetrics-accepted.yaml: {level.metric} {level.level:g} was accepted "
                 "in an earlier run, and counts no more: remove the entry"
             )
+            yield Remark(words, Topic.ACCEPTED)
         for check in checks:
             if check.accepted and check.name == level.metric and check.comparison:
                 before = check.comparison.baseline or 0.0
                 now = check.comparison.current or 0.0
-                yield (
+                words = (
                     f"accepted by evalmetrics-accepted.yaml: {level.metric} from "
                     f"{before:.4g} to {now:.4g}: {level.reason}"
                 )
+                yield Remark(words, Topic.ACCEPTED)

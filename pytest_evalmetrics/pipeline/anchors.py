@@ -16,6 +16,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import Attributed, JudgeShift, MovedBy
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.spec.metric_names import parse
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.pipeline.references import Reference
 
@@ -80,13 +82,15 @@ def judge_shift(before: AnchorScores, now: AnchorScores) -> JudgeShift | None:
     )
 
 
-def notes(shift: JudgeShift | None, reference: Reference) -> Iterator[str]:
+def notes(shift: JudgeShift | None, reference: Reference) -> Iterator[Note]:
     """Note anchors that say nothing, because the reference has too few of the same."""
     if shift is None:
-        yield (
-            f"{reference.where} keeps no scores of the anchors (three or more of the same): the "
-            f"judge can't be told from the system until you {reference.way_to_renew}"
+        words = (
+            f"{reference.where} keeps no scores of the anchors (three or more of the "
+            "same): the judge can't be told from the system until you "
+            f"{reference.way_to_renew}"
         )
+        yield Remark(words, Topic.ANCHORS)
 
 
 def _agreed(rows: NDArray[np.float64]) -> int:

@@ -17,6 +17,7 @@ from pytest_evalmetrics import errors
 from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.errors import BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.results import Attempt, Flip
 from pytest_evalmetrics.model.rollout_table import (
     HASH_SIZE,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, FieldMap
     from pytest_evalmetrics.transcripts import Turn
@@ -131,15 +133,17 @@ def default_reward(spec: BenchmarkSpec) -> str:
     return name
 
 
-def reward_notes(benchmark: Benchmark) -> list[str]:
+def reward_notes(benchmark: Benchmark) -> list[Note]:
     """Note which of a scorer's scores is the reward, where the benchmark does not say it."""
     name = default_reward(benchmark.spec)
     if not name or ("reward",) in benchmark.lines:
         return []
     kind = benchmark.spec.scorers[0].type
-    return [
-        f"the reward is {name}, the stricter score of {kind}: write `reward:` for another one"
-    ]
+    words = (
+        f"the reward is {name}, the stricter score of {kind}: write `reward:` for "
+        "another one"
+    )
+    return [Remark(words, Topic.REWARD)]
 
 
 # -- which rows ------------------------------------------------------------------------------
@@ -155,7 +159,7 @@ class Chosen(msgspec.Struct, frozen=True):
         np.int64
     ]  # numbers of the chosen rows in the files, ascending, shape (chosen,)
     samples: int  # rollouts of each row
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     partial: bool  # ``params.limit_samples`` leaves some out
     frame: RolloutTable | None = None  # the sampling frame: what ``sample:`` draws from
 
@@ -182,7 +186,7 @@ def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
     return structs.replace(
         chosen,
         table=renamed.where(np.lexsort((order, table.agent))),
-        notes=(*chosen.notes, note),
+        notes=(*chosen.notes, Remark(note, Topic.SECRET)),
     )
 
 
@@ -211,7 +215,8 @@ def choose(
         size = min(size, spec.dataset.limit or size)
     limit = min(size, spec.params.limit_samples or size)
     taken = rank < limit
-    notes, frame = [], None
+    notes: list[Note] = []
+    frame = None
     if spec.sample is not None:
         frame = table.where(rank < size)
         drawn, note = draw(frame, spec.sample)
@@ -237,7 +242,8 @@ def choose(
     samples = (spec.num_samples or 1) if answered else 1
     if limit < size:
         first = f"params.limit_samples takes the first {of_many(limit, size, 'row')}"
-        notes.append(f"incomplete on purpose: {first}, and no baseline is recorded")
+        words = f"incomplete on purpose: {first}, and no baseline is recorded"
+        notes.append(Remark(words, Topic.PARTIAL))
     if samples > 1:
         attempts = np.tile(np.arange(samples), len(table))
         table = table.where(np.repeat(np.arange(len(table)), samples))
@@ -351,7 +357,7 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
 # -- a part of the tasks, or of their rollouts --------------------------------------------------
 
 
-def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
+def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, Note]:
     """Take some of the tasks of a table, by a hash of the seed and their content; with a note."""
     first = np.unique(table.task, return_index=True)[1]
     contents = (
@@ -383,7 +389,8 @@ def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
             f"{names[code]} {counts[code]} of {len(ranked[code])}" for code in groups
         ]
         note += f", by {spec.by}: {listed(shown, _NAMED)}"
-    return table if taken.all() else table.where(taken[table.task]), note
+    drawn = table if taken.all() else table.where(taken[table.task])
+    return drawn, Remark(note, Topic.SAMPLE)
 
 
 def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, RowError
 from pytest_evalmetrics.layout import compact, of_many
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.scores import RowFailure, ScorerFailures
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.budgets import UNRECORDED, USED_UP
@@ -21,6 +22,7 @@ from pytest_evalmetrics.scoring.door import BoundScorer, CallError, Generator, P
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
     from pytest_evalmetrics.scoring.door import Calls, Exchange, Generated
 
@@ -243,7 +245,7 @@ class Board:
 
     def without_failed_requests(
         self, table: RolloutTable
-    ) -> tuple[RolloutTable, tuple[str, ...]]:
+    ) -> tuple[RolloutTable, tuple[Note, ...]]:
         """Drop the rollouts whose request failed, with a note; keep them if all failed."""
         failed = np.isin(benchmark_rows.reading_order(table), self._requests_failed)
         if not failed.any() or failed.all():
@@ -257,17 +259,20 @@ class Board:
         )
         if gone:
             note += f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left"
-        return kept, (note,)
+        return kept, (Remark(note, Topic.FAILED_REQUESTS),)
 
-    def answer_notes(self) -> Iterator[str]:
+    def answer_notes(self) -> Iterator[Note]:
         """Note the answers that were cut off, or lack their tokens."""
         if self._cut:
-            yield (
-                f"{of_many(self._cut, self._answered, 'answer', 'was')} cut off at the most tokens "
-                "that the model may write (finish_reason: length): raise max_tokens; the score "
-                "truncated says which"
+            answers = of_many(self._cut, self._answered, "answer", "was")
+            words = (
+                f"{answers} cut off at the most tokens that the model may write "
+                "(finish_reason: length): raise max_tokens; the score truncated says which"
             )
+            yield Remark(words, Topic.ANSWERS)
         unknown = int(np.isnan(self.columns["total_tokens"]).sum())
         silent = unknown - (len(self.rows) - self._answered)
         if silent > 0 and self.generator is not None and self.generator.type == "model":
-            yield f"{silent} of {self._answered} answers don't say how many tokens they took"
+            answers = f"{silent} of {self._answered} answers"
+            words = f"{answers} don't say how many tokens they took"
+            yield Remark(words, Topic.ANSWERS)

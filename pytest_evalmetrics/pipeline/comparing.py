@@ -20,6 +20,7 @@ from pytest_evalmetrics.gates import Flips, Gated, SlicesToTest, TasksToTest
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName
 from pytest_evalmetrics.model.metric_facts import Range
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
     MeasurementChange,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.comparison import Runs
     from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.estimates import Estimate
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable
     from pytest_evalmetrics.pipeline.references import Reference
 
@@ -581,36 +583,40 @@ def _unreachable_drop(
 
 def pairing_notes(
     terms: ComparisonTerms, comparisons: Sequence[AgentComparison]
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Note how tasks were paired, where that can't be relied on; and what is not gated."""
     reference = terms.reference
     if not settings_of(terms.benchmark).single_tasks:
-        yield "single tasks are not gated: the file says `single_tasks: false`"
+        words = "single tasks are not gated: the file says `single_tasks: false`"
+        yield Remark(words, Topic.SINGLE_TASKS)
     yield from _notes_of_few_runs(terms)
     for compared in comparisons:
         if compared.drift is not None:
-            yield from gates.task_list_notes(
+            notes = gates.task_list_notes(
                 compared.drift,
                 reference.where,
                 reference.way_to_renew,
                 in_python=terms.benchmark.in_python,
             )
+            for words in notes:
+                yield Remark(words, Topic.CONTENT)
 
 
-def _notes_of_few_runs(terms: ComparisonTerms) -> Iterator[str]:
+def _notes_of_few_runs(terms: ComparisonTerms) -> Iterator[Note]:
     """Note that a few runs show little of the noise between runs, and what that costs."""
     settings = settings_of(terms.benchmark)
     runs = max(map(len, terms.reference.runs.values()), default=1)
     is_stated = settings.run_noise is not None
     if 1 < runs < _FEW_RUNS and not is_stated:
-        yield (
+        words = (
             f"the baseline has {runs} runs, which show little of the noise between "
             "runs, so that only large drops fail: record five or more, or declare "
             "`run_noise:`"
         )
+        yield Remark(words, Topic.FEW_RUNS)
 
 
-def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterator[str]:
+def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterator[Note]:
     """Describe how the pinned system of ``reference:`` changed since the baseline."""
     level = f"mean/{metric_names.REFERENCE}"
     is_alone = len(runs) == 1
@@ -621,8 +627,9 @@ def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterato
         if then is None or level not in estimates:
             continue
         prefix = "" if is_alone else f"{run.result.agent}: "
-        yield (
+        words = (
             f"{prefix}the mean reward of the reference was {then:.4g}, and is "
             f"{estimates[level].value:.4g}: {metric_names.OVER_REFERENCE} is free of "
             "what shifts both"
         )
+        yield Remark(words, Topic.PINNED_SYSTEM)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from pytest_evalmetrics.model.results import PowerSource
 from pytest_evalmetrics.pipeline.benchmark_rows import with_reward
 from pytest_evalmetrics.pipeline.gate_settings import plan_of
 from pytest_evalmetrics.pipeline.power import power_of_tables
@@ -42,4 +43,4 @@ def detectable_drops(benchmark: Benchmark) -> list[Power]:
         spec = replace(spec, baseline=replace(baseline, max_drop=COMMON_DROP))
     asked = with_reward(structs.replace(benchmark, spec=spec))
     tables = dict(rollouts_of(asked, plan_of(asked)).by_agent())
-    return list(power_of_tables(asked, tables, source="rollouts"))
+    return list(power_of_tables(asked, tables, source=PowerSource.ROLLOUTS))

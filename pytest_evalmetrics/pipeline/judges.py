@@ -14,6 +14,7 @@ from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
 from pytest_evalmetrics.model.estimates import Estimate, Interval
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, content_hash
 from pytest_evalmetrics.model.scores import Disagreement, JudgeCheck, JudgeUse
 from pytest_evalmetrics.pipeline.anchors import AnchorScores
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import AgentResult, Check
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.pipeline.board import Board
@@ -97,7 +99,7 @@ class JudgeOutcome(msgspec.Struct, frozen=True):
     uses: tuple[JudgeUse, ...]
     judge_checks: tuple[JudgeCheck, ...]
     checks: tuple[Check, ...]  # of thresholds on judges
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 class Judges:
@@ -168,7 +170,7 @@ class Judges:
                 rows[content_hash(row.item)] = (scored[at], label)
         return AnchorScores(anchors.score, rows)
 
-    def anchor_notes(self, scores: AnchorScores | None) -> Iterator[str]:
+    def anchor_notes(self, scores: AnchorScores | None) -> Iterator[Note]:
         """Note anchors that the judge could not score, or that are there twice."""
         if scores is None or self.anchors is None:
             return
@@ -176,10 +178,11 @@ class Judges:
         lost = count - len(scores.rows)
         if lost:
             have = of_many(lost, count, "anchor", "has")
-            yield (
-                f"{have} no {scores.score} of its own: not scored, or the same row as another "
-                "one"
+            words = (
+                f"{have} no {scores.score} of its own: not scored, or the same row as "
+                "another one"
             )
+            yield Remark(words, Topic.ANCHORS)
 
     def check(self, score: ScoreRows) -> JudgeOutcome:
         """Check the judges against people's labels and their thresholds."""
@@ -233,16 +236,17 @@ class Judges:
                 )
 
 
-def _note_of(check: JudgeCheck) -> str:
+def _note_of(check: JudgeCheck) -> Note:
     """Write how far a judge says what people say."""
     if check.accuracy is None:
-        return f"judge check: {check.reason}"
+        return Remark(f"judge check: {check.reason}", Topic.JUDGE_CHECK)
     agreed = round(check.accuracy * check.rows)
     kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
-    return (
+    words = (
         f"judge check: {check.score} is what people say in {agreed} of {check.rows} "
         f"labelled rows ({kappa})"
     )
+    return Remark(words, Topic.JUDGE_CHECK)
 
 
 class LabelKeys(Protocol):

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.gates import Gated, SingleTasks
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     DependentRollouts,
     FailedRows,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.scores import ScorerFailures
     from pytest_evalmetrics.pipeline.reducing import AgentRun, ReducedAgent
     from pytest_evalmetrics.spec import Benchmark
@@ -90,7 +92,7 @@ def _with_cause(check: Check, reward: str, failures: Sequence[ScorerFailures]) -
     return check
 
 
-def agent_notes(benchmark: Benchmark, agent: ReducedAgent) -> Iterator[str]:
+def agent_notes(benchmark: Benchmark, agent: ReducedAgent) -> Iterator[Note]:
     """Yield remarks on one agent's numbers that belong to no check."""
     spec, shown = benchmark.spec, agent.shown
     unchecked = gates.unchecked_note(
@@ -101,16 +103,20 @@ def agent_notes(benchmark: Benchmark, agent: ReducedAgent) -> Iterator[str]:
         in_python=benchmark.in_python,
     )
     if unchecked is not None:
-        yield unchecked
+        yield Remark(unchecked, Topic.UNCHECKED)
     yield from agent.notes
     if agent.gated is None:
         return
     table = agent.gated.table
-    yield from gates.few_numbers(spec, agent.gated.result.estimates, agent=shown)
-    yield from gates.misplaced_threshold(
+    for words in gates.few_numbers(spec, agent.gated.result.estimates, agent=shown):
+        yield Remark(words, Topic.FEW_NUMBERS)
+    misplaced = gates.misplaced_threshold(
         spec, table, agent=shown, line_of=benchmark.line_of
     )
-    yield from gates.unlabelled(spec, table, agent=shown)
+    for words in misplaced:
+        yield Remark(words, Topic.PASS_THRESHOLD)
+    for words in gates.unlabelled(spec, table, agent=shown):
+        yield Remark(words, Topic.UNLABELLED)
 
 
 # -- all agents beside the reference ---------------------------------------------------------
@@ -360,7 +366,7 @@ def _lacking_tasks(check: Check, run: AgentRun) -> list[str]:
     return [str(tasks[at]) for at in np.flatnonzero(numbers < run.expected).tolist()]
 
 
-def improvements(checks: Sequence[Check], *, is_committed: bool) -> Iterator[str]:
+def improvements(checks: Sequence[Check], *, is_committed: bool) -> Iterator[Note]:
     """Note the metrics that are better than their baseline."""
     keep = "; record it with `pytest --evalmetrics-update`" if is_committed else ""
     for check in checks:
@@ -369,4 +375,5 @@ def improvements(checks: Sequence[Check], *, is_committed: bool) -> Iterator[str
             continue
         name = f"{check.agent}: {check.name}" if check.agent else check.name
         change = f"went from {facts.baseline:.4g} to {facts.current:.4g}"
-        yield f"better than the baseline: {name} {change}{keep}"
+        words = f"better than the baseline: {name} {change}{keep}"
+        yield Remark(words, Topic.IMPROVEMENT)

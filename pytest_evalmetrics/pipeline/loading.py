@@ -12,6 +12,7 @@ from msgspec import structs
 from pytest_evalmetrics import errors, metrics
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.notes import OfReference, Remark, Topic
 from pytest_evalmetrics.model.rollout_table import STATED_ERROR, RolloutTable
 from pytest_evalmetrics.pipeline.gate_settings import plan_of
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
@@ -22,6 +23,7 @@ from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.pipeline.behaving import BehaviourMeans
     from pytest_evalmetrics.pipeline.judges import Labels
@@ -46,7 +48,7 @@ class Rows(msgspec.Struct, frozen=True):
     benchmark: Benchmark  # without rollouts that its settings drop
     table: RolloutTable
     scored: Scored | None = None  # None without scorers
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     checks: tuple[Check, ...] = ()  # of thresholds on judges, and of a budget
 
 
@@ -57,7 +59,7 @@ class Loaded(msgspec.Struct, frozen=True):
     plan: metrics.Plan
     table: RolloutTable
     frame: RolloutTable | None = None  # all tasks, of which `sample:` drew some
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 # -- prepare ---------------------------------------------------------------------------------
@@ -199,7 +201,7 @@ def _with_reference(
     pinned = judges.pinned_benchmark(benchmark)
     if reference.rollouts is None and pinned is not None:
         scored = make_scoring(pinned).run(loaded.plan)
-        notes = (*notes, *(f"the reference: {note}" for note in scored.notes))
+        notes = (*notes, *map(OfReference, scored.notes))
         scored_table = scored.table
     table = judges.with_reference(benchmark, loaded.table, reference, scored_table)
     return structs.replace(loaded, table=table, notes=notes)
@@ -227,7 +229,8 @@ def _for_aggregates(loaded: Loaded) -> Loaded:
     notes = loaded.notes
     if of_rollouts:
         names = ", ".join(sorted(of_rollouts))
-        notes = (*notes, f"left out, because there are no rollouts: {names}")
+        words = f"left out, because there are no rollouts: {names}"
+        notes = (*notes, Remark(words, Topic.LEFT_OUT))
     benchmark = benchmark.but(metrics=spec.listing(means))
     return structs.replace(
         loaded, benchmark=benchmark, plan=plan_of(benchmark), notes=notes

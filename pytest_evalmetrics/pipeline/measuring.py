@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.pipeline import measurement as fingerprints
 from pytest_evalmetrics.pipeline.gate_settings import settings_of
 from pytest_evalmetrics.pipeline.measurement_changes import (
@@ -18,6 +19,7 @@ from pytest_evalmetrics.pipeline.measurement_changes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.reasons import MeasurementChange
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
@@ -103,7 +105,7 @@ class AlikeMeasured(msgspec.Struct, frozen=True):
     reference: Reference
     changes: tuple[MeasurementChange, ...] = ()  # metrics that they touch don't compare
     settled: tuple[MeasurementChange, ...] = ()  # both sides are measured alike now
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     remarks: tuple[str, ...] = ()  # what changed beside the numbers
     has_fingerprint: bool = False  # whether the reference says what measured it
 
@@ -117,7 +119,7 @@ def compare_measurements(
         **reference.provenance,
         **fingerprints.stated_by(now.ruler, tables, hide),
     }
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     changes: tuple[MeasurementChange, ...] = ()
     if "ruler" in recorded:
         changes = measurement_changes(recorded["ruler"], now.ruler)
@@ -126,10 +128,11 @@ def compare_measurements(
             f"{reference.where} holds no fingerprint of what measures: another scorer, "
             f"judge or prompt goes unseen until you {reference.way_to_renew}"
         )
-        notes = (note,)
+        notes = (Remark(note, Topic.FINGERPRINT),)
     under_test = recorded.get("under_test", {})
     remarks = fingerprints.under_test_changes(under_test, now.under_test)
-    notes = (*notes, *fingerprints.unannounced_changes(under_test, now.under_test))
+    unannounced = fingerprints.unannounced_changes(under_test, now.under_test)
+    notes = (*notes, *(Remark(change, Topic.TARGET_CODE) for change in unannounced))
     remarks += changed_gates(recorded.get("gates", {}), now.gates, reference)
     return AlikeMeasured(
         reference,

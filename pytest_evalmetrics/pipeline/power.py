@@ -24,7 +24,7 @@ from pytest_evalmetrics.comparison import (
 )
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.model.comparison import RuleName
-from pytest_evalmetrics.model.results import Power
+from pytest_evalmetrics.model.results import Power, PowerSource
 from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
 from pytest_evalmetrics.pipeline.comparing import comparison_input
@@ -91,7 +91,7 @@ def power_of(
         if benchmark.spec.baseline is not None and not history:
             reference = reference_of(benchmark, plan, snapshot)
         tables = recorded() if reference is None else reference.tables
-        source = "rollouts" if reference is None else "baseline"
+        source = PowerSource.ROLLOUTS if reference is None else PowerSource.BASELINE
         if reference is not None and any(
             t.counts.max(initial=0) == 1 for t in tables.values()
         ):
@@ -117,7 +117,7 @@ def power_of_tables(
     benchmark: Benchmark,
     tables: Mapping[str, RolloutTable],
     *,
-    source: str = "baseline",
+    source: PowerSource = PowerSource.BASELINE,
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
     recorded: Mapping[str, Sequence[RolloutTable]] = MappingProxyType({}),
 ) -> Iterator[Power]:
@@ -196,7 +196,14 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
     unknown = Power(
-        "", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing"
+        "",
+        name if tasks else "",
+        tasks,
+        k,
+        math.nan,
+        rule.max_drop,
+        None,
+        PowerSource.NOTHING,
     )
     too_few = _too_few(tasks, rule.alpha)
     if too_few:
@@ -205,7 +212,7 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
     return structs.replace(
-        unknown, mde=mde, needed=needed, source="an even spread of pass rates"
+        unknown, mde=mde, needed=needed, source=PowerSource.ASSUMPTION
     )
 
 
@@ -277,7 +284,7 @@ def _by_second_run(
         compared = compare(comparison_input(benchmark, power.metric, pairing))
         if math.isfinite(compared.detectable):
             return structs.replace(
-                power, mde=compared.detectable, source="baseline and rollouts"
+                power, mde=compared.detectable, source=PowerSource.BASELINE_AND_ROLLOUTS
             )
     reason = (
         "one rollout of each task doesn't show how much a task varies from run to run: "

@@ -16,12 +16,14 @@ from pytest_evalmetrics.config import show_path
 from pytest_evalmetrics.config.declarations import undeclared_when_loaded
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
 
     Path = tuple[str | int, ...]
@@ -201,10 +203,11 @@ def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
             yield path, texts
 
 
-def constant_notes(spec: BenchmarkSpec) -> Iterator[str]:
+def constant_notes(spec: BenchmarkSpec) -> Iterator[Note]:
     """Note the requests that no row has a part in."""
     for path, _ in _constant_requests(spec):
-        yield f"{show_path(path)} has no template: each row asks the same"
+        words = f"{show_path(path)} has no template: each row asks the same"
+        yield Remark(words, Topic.CONSTANT_REQUEST)
 
 
 def _is_template(text: str) -> bool:
@@ -358,7 +361,8 @@ def problem_at(
 ) -> Problem:
     """Make a problem of an error, at its key in the benchmark file."""
     message = f"{error.where}: {error.message}" if error.file else error.message
-    if error.hint and "did you mean" not in message:
+    has_guess = isinstance(error, errors.RegistryError) and error.meant is not None
+    if error.hint and not has_guess:
         message += f"; {error.hint}"
     problem = located(benchmark, path, message)
     return (

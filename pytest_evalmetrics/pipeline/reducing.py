@@ -11,6 +11,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import baselines, gates, metrics
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.model.notes import Remark, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.gates import Completeness
     from pytest_evalmetrics.model.baseline import AgentDocument
     from pytest_evalmetrics.model.estimates import Interval
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import AgentResult
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.model.scores import ScoreSummary
@@ -58,7 +60,7 @@ class ReducedAgent(msgspec.Struct, frozen=True):
     gated: AgentRun | None = None  # without tasks in quarantine
     # by metric: the intervals at the confidence of its threshold
     intervals: Mapping[str, Interval | None] = {}
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class Reduced(msgspec.Struct, frozen=True):
@@ -175,7 +177,7 @@ def _with_gated(
     if run is None:
         return whole
     benchmark = work.loaded.benchmark
-    notes: Sequence[str] = whole.notes
+    notes: Sequence[Note] = whole.notes
     completeness = whole.completeness
     rest = without(whole.table, quarantined)
     if names_tasks and not len(rest):
@@ -209,9 +211,9 @@ def _reduce(
     table: RolloutTable,
     completeness: Completeness,
     work: _Work,
-) -> tuple[AgentResult, list[str]]:
+) -> tuple[AgentResult, list[Note]]:
     """Reduce one agent's rollouts; return its numbers, and notes on them."""
-    notes: list[str] = []
+    left_out: list[str] = []
     result = metrics.reduce_agent(
         work.loaded.plan,
         agent.agent,
@@ -219,12 +221,15 @@ def _reduce(
         expected=completeness.expected,
         compute_metrics=_computing(work.hooks, agent.agent),
         key_metrics=_choosing(work.hooks, agent.agent),
-        notes=notes,
+        notes=left_out,
     )
+    notes: list[Note] = [Remark(words, Topic.BREAKDOWN) for words in left_out]
     labels = work.rows.prepared.labels
     if labels is not None:
-        result, note = _corrected(result, table, work.loaded, labels)
-        notes.append(f"{agent.shown}: {note}" if agent.shown else note)
+        result, words = _corrected(result, table, work.loaded, labels)
+        if agent.shown:
+            words = f"{agent.shown}: {words}"
+        notes.append(Remark(words, Topic.LABELS))
     return result, notes
 
 
@@ -272,12 +277,12 @@ def _summaries(table: RolloutTable, rows: Rows) -> tuple[ScoreSummary, ...]:
     return tuple(summarise_all(scored.rows.names, table.scores, scoring.about))
 
 
-def _agreement_notes(table: RolloutTable, rows: Rows) -> list[str]:
+def _agreement_notes(table: RolloutTable, rows: Rows) -> list[Note]:
     """Note how far a judge that is asked several times agrees with itself."""
     scoring = rows.prepared.scoring
     if scoring is None:
         return []
-    notes = []
+    notes: list[Note] = []
     for score in _summaries(table, rows):
         agreement = score.agreement
         if agreement is None or not _is_repeated(scoring.about[score.name], score.name):
@@ -285,10 +290,11 @@ def _agreement_notes(table: RolloutTable, rows: Rows) -> list[str]:
         alpha = agreement.reason
         if agreement.alpha is not None:
             alpha = f"alpha {agreement.alpha:.3g}"
-        notes.append(
+        words = (
             f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, "
             f"over {agreement.judges} answers to each of {agreement.rows} rows"
         )
+        notes.append(Remark(words, Topic.AGREEMENT))
     return notes
 
 

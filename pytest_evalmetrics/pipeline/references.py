@@ -13,6 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics import baselines
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
 from pytest_evalmetrics.model.verdicts import Acceptance
 from pytest_evalmetrics.pipeline.gate_settings import settings_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics import metrics
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.model.baseline import BaselineDocument, BehaviourDocument
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark
 
@@ -54,7 +56,7 @@ class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     values: Mapping[str, Mapping[str, float]] = {}
     # by agent: what its newest run does, where it is recorded
     behaviour: Mapping[str, BehaviourDocument] = {}
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     # recorded with it: what measured it, its thresholds and its metrics
     provenance: Mapping[str, Any] = {}
     anchors: Anchors | None = None  # numbers of earlier runs, in place of tables
@@ -197,7 +199,8 @@ def _of_history(
         )
         raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
     shown = named or file.name
-    of_benchmarks, notes = runs_of_history.read_history(file, shown)
+    of_benchmarks, broken_lines = runs_of_history.read_history(file, shown)
+    notes: list[Note] = [Remark(words, Topic.HISTORY) for words in broken_lines]
     runs = of_benchmarks.get(label, ())
     usable = runs_of_history.usable_runs(runs)
     marks = tuple(mark for run in runs for mark in run.accepted_levels)
@@ -224,7 +227,8 @@ def _of_history(
     last = "the last run" if count == 1 else f"the last {count} runs"
     if merge_notes:
         left_out = of_many(len(merge_notes), len(kept), "run", "is")
-        notes.append(f"history: {left_out} not compared with: {merge_notes[-1]}")
+        words = f"history: {left_out} not compared with: {merge_notes[-1]}"
+        notes.append(Remark(words, Topic.HISTORY))
     reference = _recorded(merged, shown, Acceptance.HISTORY)
     return structs.replace(
         reference,

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
+from pytest_evalmetrics.model.notes import Remark, Topic, UnscoredRows
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, RowScores
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.board import ANSWER, Board
@@ -28,7 +29,6 @@ from pytest_evalmetrics.pipeline.preflight import (
     metric_problems,
     template_problems,
 )
-from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.scoring.door import (
     About,
     BoundScorer,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.metric_facts import DirectionName
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.scores import JudgeCheck, JudgeUse, ScorerFailures
     from pytest_evalmetrics.pipeline.anchors import AnchorScores
@@ -93,7 +94,7 @@ class Scored(msgspec.Struct, frozen=True):
 
     rows: RowScores  # the table with the scores in it, and why rows lack some
     failures: tuple[ScorerFailures, ...]  # the rows that lack some, by scorer
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     table: (
         RolloutTable  # the metrics' input: the table of `rows` without ignored rollouts
     )
@@ -223,7 +224,7 @@ class Scoring:
             raise ConfigError(self._label.partition("::")[0], tuple(problems))
         self._board = board = self._score_chosen()
         failures = tuple(board.failures(self.scorers))
-        notes = [*failed_row_notes(failures), *self._notes()]
+        notes = [*_notes_of_failures(failures), *self._notes()]
         rows = self._row_scores(plan, board)
         table = rows.table
         if self._generator is not None:
@@ -252,14 +253,15 @@ class Scoring:
             anchors=anchors,
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[Note]:
         """Yield remarks on how the benchmark is set up."""
         yield from self.chosen.notes
         if len(self.chosen.rows) > 1:
             yield from constant_notes(self.benchmark.spec)
         for scorer in self.scorers:
-            yield from scorer.notes
-        yield from self._terms.notes
+            yield from map(Remark, scorer.notes)
+        for words in self._terms.notes:
+            yield Remark(words, Topic.SECRET)
         yield from benchmark_rows.reward_notes(self.benchmark)
 
     def _row_scores(self, plan: Plan, board: Board) -> RowScores:
@@ -288,7 +290,7 @@ class Scoring:
 
     def _without_failed_requests(
         self, table: RolloutTable, board: Board
-    ) -> tuple[RolloutTable, tuple[str, ...]]:
+    ) -> tuple[RolloutTable, tuple[Note, ...]]:
         """Drop rollouts whose request failed; then tasks may have fewer than they should."""
         table, ignored = board.without_failed_requests(table)
         expect = self.benchmark.spec.expect
@@ -363,11 +365,11 @@ class Scoring:
         data: bytes | None,
         recorded: Mapping[str, Any],
         tables: Mapping[str, RolloutTable],
-    ) -> tuple[dict[str, RolloutTable], list[str]]:
+    ) -> tuple[dict[str, RolloutTable], list[Note]]:
         """Score the rows that a baseline keeps anew; return its tables, and notes."""
         rows, places = benchmark_rows.kept_rows(data, recorded, tables)
         board = self._score_others(rows, self.scorers)
-        notes = failed_row_notes(tuple(board.failures(self.scorers)))
+        failures = tuple(board.failures(self.scorers))
         scored = {}
         for agent, table in tables.items():
             new = {
@@ -377,7 +379,7 @@ class Scoring:
             scored[agent] = structs.replace(
                 table, scores={**table.scores, **new}, integers=integers
             )
-        return scored, [f"of the baseline's rows: {note}" for note in notes]
+        return scored, [*_notes_of_failures(failures, of_baseline=True)]
 
     # -- the calls ---------------------------------------------------------------------------
 
@@ -541,3 +543,19 @@ def _jobs(
                 yield row, scorer
             else:
                 board.lacks(row, scorer.scores, failure, failure.message)
+
+
+def _notes_of_failures(
+    failures: Iterable[ScorerFailures], *, of_baseline: bool = False
+) -> Iterator[Note]:
+    """Note each kind of failure, for a run that goes on without such rows."""
+    for failed in failures:
+        for kind, count in failed.kinds.items():
+            yield UnscoredRows(
+                scores=failed.scores,
+                kind=kind,
+                count=count,
+                rows=failed.rows,
+                example=failed.examples[kind],
+                of_baseline=of_baseline,
+            )

@@ -17,6 +17,7 @@ from pytest_evalmetrics.failure_lines import (
 )
 from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.notes import UnscoredRows
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, flipped_tasks, triage, wording
 from pytest_evalmetrics.reports.sentences import (
@@ -28,6 +29,7 @@ from pytest_evalmetrics.reports.sentences import (
     values_text,
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.notes import note_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -511,14 +513,15 @@ def _remarks(result: BenchmarkResult) -> Blocks:
 
 
 def _notes(result: BenchmarkResult) -> list[str]:
-    """List the notes that no reason holds; of a note about every agent the first ones."""
-    explained = set(wording.failed_row_notes(result.failed_rows))
-    kinds_of_note: dict[str, list[str]] = {}
+    """List the notes that no reason holds; of a group the first ones."""
+    groups: dict[tuple[str, ...], list[str]] = {}
     for note in result.notes:
-        if note not in explained:
-            kinds_of_note.setdefault(note.partition(":")[0], []).append(note)
+        # the reasons of checks describe the run's own rows
+        is_explained = isinstance(note, UnscoredRows) and not note.of_baseline
+        if not is_explained:
+            groups.setdefault(note.group, []).append(note_text(note))
     notes: list[str] = []
-    for several in kinds_of_note.values():
+    for several in groups.values():
         more = many(len(several) - _NOTES, "more such note")
         notes += capped(several, _NOTES, f"and {more}, in report.json")
     return notes

@@ -17,6 +17,7 @@ from msgspec import structs
 from pytest_evalmetrics.errors import ArtifactError, MetricError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.results import BenchmarkResult
 from pytest_evalmetrics.reports.html.page import page_texts
 from pytest_evalmetrics.reports.report_json import result_document
@@ -89,7 +90,8 @@ def payload_of(
     if large:
         tasks = sum(len(aggregate[_GROUPS]) for aggregate in large)
         where = f"in {GROUPS_FILE}, not in aggregate_metrics.json"
-        notes.append(f"the entries of {tasks:,} tasks are {where}")
+        words = f"the entries of {tasks:,} tasks are {where}"
+        notes.append(Remark(words, Topic.TASK_GROUPS))
     try:
         handed = {
             "aggregate": write_aggregates(result.id, aggregates, folder),

@@ -8,9 +8,11 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.model.notes import Remark
 from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import Check
@@ -41,7 +43,12 @@ def result_document(result: BenchmarkResult) -> dict[str, Any]:
 
 
 def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
-    document = result_document(result)
+    document: dict[str, Any] = {}
+    for key, value in result_document(result).items():
+        if key == "note_facts":
+            document["notes"] = list(note_texts(result.notes))
+        else:
+            document[key] = value
     if not result.flips:  # the benchmark passes, or its files hold no texts
         del document["flips"]
     if result.stale is None:
@@ -76,6 +83,23 @@ class _Version(msgspec.Struct):
     schema_version: int
 
 
+class _TextsOfBenchmark(msgspec.Struct):
+    notes: tuple[str, ...]
+
+
+class _Texts(msgspec.Struct):
+    benchmarks: tuple[_TextsOfBenchmark, ...]
+
+
+def _with_notes(report: RunReport, texts: _Texts) -> RunReport:
+    """Add the notes, of which a report has the texts."""
+    benchmarks = [
+        structs.replace(result, notes=tuple(map(Remark, texts_of_it.notes)))
+        for result, texts_of_it in zip(report.benchmarks, texts.benchmarks, strict=True)
+    ]
+    return structs.replace(report, benchmarks=tuple(benchmarks))
+
+
 def read_report(data: bytes) -> RunReport:
     """Read a report.json of today's form; ArtifactError for another one."""
     hint = (
@@ -84,7 +108,9 @@ def read_report(data: bytes) -> RunReport:
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
         if version == SCHEMA_VERSION:
-            return msgspec.json.decode(data, type=RunReport)
+            report = msgspec.json.decode(data, type=RunReport)
+            texts = msgspec.json.decode(data, type=_Texts)
+            return _with_notes(report, texts)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ArtifactError(f"this is not the report of a run: {error}") from error
     what = f"this report has the schema version {version}"

@@ -25,6 +25,7 @@ from pytest_evalmetrics.reports.sentences import (
     reason_of,
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.notes import note_text, note_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -442,7 +443,7 @@ def _details(result: BenchmarkResult) -> Iterator[str]:
         yield f"{line}: {reason}" if reason else line
     for facts in result.behaviour:
         yield from behaviour_details(facts)
-    yield from (f"note: {note}" for note in result.notes)
+    yield from (f"note: {text}" for text in note_texts(result.notes))
 
 
 def _blind_gates(results: Iterable[BenchmarkResult]) -> Iterator[str]:
@@ -460,13 +461,13 @@ def _blind_gates(results: Iterable[BenchmarkResult]) -> Iterator[str]:
 
 
 def _common_notes(results: Iterable[BenchmarkResult]) -> Iterator[str]:
-    """Write each kind of note once, with one example."""
-    kinds: dict[str, list[str]] = {}
+    """Write each group of notes once, with one example."""
+    groups: dict[tuple[str, ...], list[str]] = {}
     for result in results:
         for note in result.notes:
-            kind = note.partition(":")[0]
-            kinds.setdefault(kind, []).append(f"{result.id}: {note}")
-    for first, *others in kinds.values():
+            text = f"{result.id}: {note_text(note)}"
+            groups.setdefault(note.group, []).append(text)
+    for first, *others in groups.values():
         more = f" (and {many(len(others), 'more such note')}: -v)" if others else ""
         yield first + more
 

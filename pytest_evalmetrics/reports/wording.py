@@ -213,13 +213,6 @@ def _change(before: float | None, now: float | None) -> str:
 # -- rows that could not be scored -----------------------------------------------------------
 
 
-def failed_row_notes(failures: Iterable[ScorerFailures]) -> Iterator[str]:
-    """Describe each kind in a line of its own, for a run that goes on without such rows."""
-    for failed in failures:
-        for kind, count in failed.kinds.items():
-            yield f"{_rows(count, failed)} ({kind}), {_example(count, failed.examples[kind])}"
-
-
 def failed_row_groups(failures: Iterable[ScorerFailures]) -> Iterator[str]:
     """Describe the reason why a benchmark fails: the sum first, then each kind."""
     for failed in failures:

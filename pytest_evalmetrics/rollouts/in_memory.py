@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import CheckError
 from pytest_evalmetrics.layout import many, shortened
+from pytest_evalmetrics.model.notes import NumbersCountAsMissing
 from pytest_evalmetrics.model.rollout_table import Category, RolloutTable, TaskId
 
 _FORMS = (
@@ -61,7 +62,10 @@ def table_in_memory(
         infinite = np.isinf(array)
         if infinite.any():
             array[infinite] = math.nan
-            notes.append(f"{name}: {infinite.sum()} infinite values count as missing")
+            note = NumbersCountAsMissing(
+                score=name, what="infinite", values=int(infinite.sum())
+            )
+            notes.append(note)
     return RolloutTable(
         agents=(agent,),
         agent=np.zeros(len(task), np.int32),

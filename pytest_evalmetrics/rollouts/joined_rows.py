@@ -8,6 +8,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ShapeError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.notes import UnjoinedRows
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.file_documents import PlacedRow, documents, viewed
 from pytest_evalmetrics.rollouts.file_search import find_files
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.spec.sources import JoinSpec
 
 
@@ -54,7 +56,7 @@ class Partners:
             value_text(single_value(row, path, "join", "on")) for path in self._spec.on
         )
 
-    def joined(self, rows: list[PlacedRow], notes: list[str]) -> list[PlacedRow]:
+    def joined(self, rows: list[PlacedRow], notes: list[Note]) -> list[PlacedRow]:
         """Add to each row the fields of its other half."""
         if self._rows is None:
             self._rows = self._read()
@@ -81,22 +83,21 @@ class Partners:
         notes += self._report(alone)
         return joined
 
-    def unused(self) -> list[str]:
+    def unused(self) -> list[Note]:
         """Report the other halves that no row has."""
         self._pages.must_be_complete()
         rows = self._rows or {}
         notes = [note for row_filter in self._filters for note in row_filter.finish()]
-        return notes + self._report(
-            [row for key, row in rows.items() if key not in self._used]
-        )
+        unused = [row for key, row in rows.items() if key not in self._used]
+        return [*notes, *self._report(unused)]
 
-    def _report(self, rows: Sequence[PlacedRow]) -> list[str]:
+    def _report(self, rows: Sequence[PlacedRow]) -> list[Note]:
         """Note the rows without the other half, or refuse them."""
         if not rows:
             return []
-        alone = many(len(rows), "row")
-        message = f"join: {alone} without the other half, the first at {rows[0].at}"
         if self._spec.unmatched == "error":
+            alone = many(len(rows), "row")
+            message = f"join: {alone} without the other half, the first at {rows[0].at}"
             hint = "are both files of the same run? unmatched: keep, or drop, allows it"
             raise ShapeError(message, key=("join",), hint=hint)
-        return [message]
+        return [UnjoinedRows(rows=len(rows), first=rows[0].at)]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.model.metric_facts import DirectionName
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.derived_scores import DerivedScore
     from pytest_evalmetrics.rollouts.source import Source, SourceRow
@@ -110,7 +111,7 @@ class Chunk(msgspec.Struct, frozen=True):
     #: this order, those of the same time (or NaN) as they come.
     started: NDArray[np.float64] | None = None
     failures: Sequence[Failure] = ()  #: The rollouts in which something went wrong.
-    notes: Sequence[str] = ()  #: What a reader should know of the file.
+    notes: Sequence[str | Note] = ()  #: What a reader should know of the file.
     #: The scores that a format has in place of a reward: the only one becomes the reward where no
     #: row has a score named ``reward``. None: there is no such rule.
     rewards: Sequence[str] | None = None

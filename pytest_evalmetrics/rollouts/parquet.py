@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.model.notes import Note, Remark
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.row_schema import (
     BOOL,
@@ -60,7 +61,7 @@ class Parquet:
             paths = dict(_places(schema, self._columns.root))
             self._columns.find_scores(self._columns.in_order(paths))
             wanted = {node: path for node, path in paths.items() if node.wanted}
-            notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
+            notes = _notes_of(schema.metadata or {})
             first = 1
             for batch in batches(list(wanted.values()), _CHUNK_ROWS):
 
@@ -219,6 +220,14 @@ class _BatchValues(Values):
             )
             numbers, given = np.where(valid, values, numbers), given | valid
         return numbers, given
+
+
+def _notes_of(metadata: Mapping[bytes, bytes]) -> tuple[Note, ...]:
+    """Read the notes of a run written by us."""
+    written = metadata.get(NOTES, b"[]")
+    notes = msgspec.json.decode(written, type=tuple[Note | str, ...])
+    # earlier versions wrote their texts
+    return tuple(Remark(note) if isinstance(note, str) else note for note in notes)
 
 
 def _plain(value: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import IO, TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import DataError
@@ -16,8 +16,10 @@ from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from pytest_evalmetrics.model.notes import Note
 
 
 _TASK = "_ng_task_index"
@@ -27,9 +29,17 @@ _INT64: Final = 2.0**63
 
 
 def to_parquet(
-    pattern: str, target: str, base: Path, labels: Sequence[str] = ()
+    pattern: str,
+    target: str,
+    base: Path,
+    labels: Sequence[str] = (),
+    *,
+    describe: Callable[[Note], str],
 ) -> str:
-    """Read rollouts, and write their numbers into one Parquet file."""
+    """Read rollouts, and write their numbers into one Parquet file; return a summary.
+
+    `describe` writes a note of the rollouts in a line.
+    """
     pa = pyarrow_or_hint(
         "it takes pyarrow to write a Parquet file", target
     )  # before a large run is read
@@ -49,7 +59,7 @@ def to_parquet(
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"this can't be written: {why}", file=target) from error
     kept = [*table.scores, *labels]
-    notes = "".join(f"{note}\n" for note in table.notes)
+    notes = "".join(f"{describe(note)}\n" for note in table.notes)
     rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
     return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
 
@@ -66,7 +76,7 @@ def _write(table: RolloutTable, file: IO[bytes], pa: Any) -> None:
             columns[name] = column.cast(_stored_type(table, name))
         else:
             columns[name] = column
-    metadata = {NOTES: json.dumps(table.notes).encode()}
+    metadata = {NOTES: msgspec.json.encode(table.notes)}
     pq.write_table(pa.table(columns).replace_schema_metadata(metadata), file)
     file.flush()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.notes import FurtherAttempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.rollouts.source import Source
 
 _APART: Final = "give each its own benchmark, or name the files of one run"
@@ -49,11 +51,8 @@ class RepeatedReports:
         self._samples[task] = number + 1
         return number
 
-    def note(self, source: Source) -> str | None:
+    def note(self, source: Source) -> Note | None:
         """Say that a report is read as further attempts; None for the first one."""
         if self._first is None or source is self._first[0]:
             return None
-        return (
-            f"{source.shown} has the tasks of {self._first[0].shown}, and is read as further "
-            "attempts at them; reports of several models need a benchmark each"
-        )
+        return FurtherAttempts(file=source.shown, first=self._first[0].shown)

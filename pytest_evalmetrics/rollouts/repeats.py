@@ -16,6 +16,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.notes import AgreeingAttempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _FEW: Final = 5  # rows that may be the same by chance, one after the other
@@ -76,7 +78,7 @@ def attempts_are_shown(
     *,
     task_key: str,
     nested: bool,
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Check that rows with one task id are attempts at it, and note what says so.
 
     `records` reads the rows again, in the order of the files; `task_key` holds their ids. `written`
@@ -298,7 +300,7 @@ def _is_copied_block(
 
 def _agreeing(
     rows: Sequence[PlacedRecord], table: RolloutTable, task_key: str
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Note the text by which the rows of two files are of the same tasks, or refuse them."""
     groups: dict[tuple[int, int], list[PlacedRecord]] = {}
     for row in rows:
@@ -306,15 +308,13 @@ def _agreeing(
     compared = list(groups.values())[:_MOST_TASKS]
     key = next(filter(None, map(_agreement(compared), rows[0].record)), None)
     names = [source.path for source in table.sources]
-    tasks = many(len(groups), "task id")
     if key is not None:
-        files = many(len({row.file for row in rows}), "file")
-        return (
-            f"{files} hold the same {tasks}; {key!r} agrees in their rows, so these are attempts",
-        )
+        files = {row.file for row in rows}
+        return (AgreeingAttempts(files=len(files), tasks=len(groups), key=key),)
     before = compared[0][0]
     row = next(other for other in compared[0] if other.file != before.file)
     task = table.tasks[row.attempt[1]]
+    tasks = many(len(groups), "task id")
     message = (
         f"{row.at}: the task id {task!r} is in {names[before.file]} too ({tasks} in all), and "
         "nothing in the rows shows that they are attempts at one task: they have no sample number, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.notes import FilteredRows
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.row_paths import LISTED, no_path, shape_error
@@ -14,6 +14,7 @@ from pytest_evalmetrics.rollouts.stated_totals import failures_stated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.rollouts.file_documents import PlacedRow
     from pytest_evalmetrics.spec.sources import ShapeSpec
 
@@ -68,7 +69,7 @@ class RowFilter:
         self._kept += len(kept)
         return kept
 
-    def finish(self) -> list[str]:
+    def finish(self) -> list[Note]:
         """Refuse a filter that no row passes, and note how many do not."""
         if self._kept == self._count:
             return []
@@ -80,13 +81,18 @@ class RowFilter:
             met = ", ".join(map(short, self._met))
             message = f"no row has {wanted} at {self._path!r}; there is {met}"
             raise shape_error(file, (*self._key, self._path), message)
-        note = f"leaves out {self._count - self._kept} of {many(self._count, 'row')}"
-        where = f"{file}: " if len(self._files) == 1 else ""
-        note = f"{where}where: {note}, whose {self._path} is not {wanted}"
-        lost = [task for task in self._other_tasks if task not in self._kept_tasks]
-        if self._task and lost:
-            have = "has" if len(lost) == 1 else "have"
-            note += f"; {many(len(lost), 'task')} {have} no row left, such as {short(lost[0])}"
+        lost: list[str] = []
+        if self._task:
+            lost = [task for task in self._other_tasks if task not in self._kept_tasks]
+        note = FilteredRows(
+            file=file if len(self._files) == 1 else "",
+            path=self._path,
+            accepted=tuple(sorted(self._accepted)),
+            rows=self._count,
+            left_out=self._count - self._kept,
+            lost_tasks=len(lost),
+            lost_example=short(lost[0]) if lost else "",
+        )
         return [note]
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.json_types import JsonObject
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.spec.sources import RolloutsSpec
 
@@ -66,7 +67,7 @@ class Shape:
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
-        notes: list[str] = []
+        notes: list[Note] = []
         rows = self._rows(source, notes)
         while batch := list(islice(rows, _BATCH)):
             parsed = {}
@@ -85,7 +86,7 @@ class Shape:
         """Yield the rows, see `RowLoader`."""
         return ((row.place, row.value) for row in self._rows(source, []))
 
-    def finish(self) -> Sequence[str]:
+    def finish(self) -> Sequence[Note]:
         """Check all files together, and return notes."""
         for score in self._derived:
             if score.name not in self._met:
@@ -97,14 +98,16 @@ class Shape:
                 )
         self._pages.must_be_complete()
         notes = [note for row_filter in self._filters for note in row_filter.finish()]
-        return notes + ([] if self._partners is None else self._partners.unused())
+        if self._partners is not None:
+            notes += self._partners.unused()
+        return notes
 
     @property
     def may_be_empty(self) -> bool:
         """Whether a file may hold no row that is wanted."""
         return bool(self._spec.where)
 
-    def _rows(self, source: Source, notes: list[str]) -> Iterator[PlacedRow]:
+    def _rows(self, source: Source, notes: list[Note]) -> Iterator[PlacedRow]:
         finder = RowFinder(source, self._spec, self._filters, self._pages)
         rows = finder.find(documents(source))
         if self._partners is not None:

@@ -29,8 +29,9 @@ from pytest_evalmetrics.rollouts.tool_usage import USAGE
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _LISTED: Final = 10  # names on a line
@@ -66,6 +67,7 @@ class WrittenBenchmark(msgspec.Struct, frozen=True):
 
     path: Path
     report: str  # on the rollouts; empty for another tool's settings
+    notes: tuple[Note, ...] = ()  # of the rollouts
     open_lines: tuple[str, ...] = ()  # of the file, which a person fills in
 
 
@@ -79,6 +81,7 @@ class _Survey(msgspec.Struct, frozen=True):
     questions: Mapping[str, str] = msgspec.field(default_factory=dict)
     # of the rows, the tasks and the rewards that were read
     evidence: Mapping[str, str] = msgspec.field(default_factory=dict)
+    notes: tuple[Note, ...] = ()  # of the rollouts
 
     @property
     def is_open(self) -> bool:
@@ -97,13 +100,17 @@ class _Survey(msgspec.Struct, frozen=True):
         )
 
 
-def survey(pattern: str, base: Path) -> str:
-    """Read rollouts, and report what was recognised, found and missing."""
+def survey(pattern: str, base: Path, describe: Callable[[Note], str]) -> str:
+    """Read rollouts, and report what was recognised, found and missing.
+
+    `describe` writes a note of theirs in a line.
+    """
     found = _surveyed(pattern, base, Choices())
     baseline = {"baseline": "record it with: pytest --evalmetrics-update"}
     title = f"a benchmark file to start from, such as {_name(pattern)}.bench.yaml"
     lines = found.lines(title, comments={} if found.is_open else baseline)
-    return _joined([*found.report, "", *lines])
+    notes = map(describe, found.notes)
+    return _joined([*found.report, *notes, "", *lines])
 
 
 def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
@@ -139,6 +146,7 @@ def write_benchmark(
     is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
     title = "written by evalmetrics init"
     report: list[str] = []
+    notes: tuple[Note, ...] = ()
     settings = migrated(source) if is_yaml else None
     if is_yaml and settings is None:
         hint = "give the files of results; of settings those of promptfoo and vLLM are known"
@@ -148,6 +156,7 @@ def write_benchmark(
     else:
         found = _surveyed(pattern, base, choices or Choices())
         report = found.report
+        notes = found.notes
         lines = found.lines(title, comments={})
     name = f"{_name(pattern)}.bench.yaml"
     text = _joined(lines)
@@ -164,6 +173,7 @@ def write_benchmark(
     return WrittenBenchmark(
         path=base / name,
         report=_joined(report) if report else "",
+        notes=notes,
         open_lines=tuple(
             f"{name}:{number}: {line.strip()}"
             for number, line in enumerate(lines, 1)
@@ -306,6 +316,7 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
         )
     return _Survey(
         report=[*_report(table, base, reward)],
+        notes=table.notes,
         benchmark=benchmark,
         comments=comments,
         reasons=tuple(reasons),
@@ -395,7 +406,6 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
                 values += f", {len(column) - len(given)} missing"
         mark = "  <- the reward" if name == reward else ""
         yield f"  {name:{width}}  {values}{mark}"
-    yield from table.notes
 
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:

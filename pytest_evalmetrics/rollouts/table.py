@@ -15,6 +15,14 @@ import numpy as np
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model import rollout_table as data
+from pytest_evalmetrics.model.notes import (
+    EditedTask,
+    FailedRollouts,
+    MixedQuestions,
+    NumbersCountAsMissing,
+    Remark,
+    TextsCountAsMissing,
+)
 from pytest_evalmetrics.model.rollout_table import (
     Category,
     RolloutTable,
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.model.metric_facts import DirectionName
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.rollouts.loader import Chunk, Failure, Request
 
 _AGENT: Final = "agent"  # where rows name none
@@ -93,7 +102,7 @@ class TableBuilder:
         self._names: dict[int, str] = {}
         self._started: dict[int, NDArray[np.float64]] = {}
         self._failures: dict[tuple[str, bool], tuple[int, str]] = {}
-        self._chunk_notes: dict[str, None] = {}
+        self._chunk_notes: dict[Note, None] = {}
         self._rewards: dict[str, None] | None = None
         self._content: dict[tuple[str, TaskId], str] = {}
         self._dealt = False
@@ -150,7 +159,9 @@ class TableBuilder:
         self._rows += rows
         self._fractional |= chunk.fractional
         self._keys.update(dict.fromkeys(chunk.keys))
-        self._chunk_notes.update(dict.fromkeys(chunk.notes))
+        for note in chunk.notes:
+            remark = Remark(note) if isinstance(note, str) else note
+            self._chunk_notes.setdefault(remark)
         self._ruler.update(dict.fromkeys(chunk.ruler))
         self._directions |= chunk.directions
         if chunk.rewards is not None:
@@ -577,54 +588,43 @@ class TableBuilder:
             return DataError(message, file=self._names[int(row)], hint=hint)
         return self._source(row).error_at(self._place[row], message, hint)
 
-    def _notes_of_files(self) -> tuple[str, ...]:
-        """Say what concerns whole files, tasks or rollouts."""
+    def _notes_of_files(self) -> tuple[Note, ...]:
+        """List what concerns whole files, tasks or rollouts."""
         notes = list(self._chunk_notes)
-        dealt = [
+        mixed = [
             task
             for (_, task), content in self._content.items()
             if content == data.NO_CONTENT
         ]
-        if dealt:
-            notes.append(
-                f"{many(len(dealt), 'task', 'has')} rollouts of different questions, such as "
-                f"{dealt[0]!r}: content does not pair these tasks. Where two data sets share ids, "
-                "give each its own benchmark"
-            )
+        if mixed:
+            notes.append(MixedQuestions(tasks=len(mixed), example=mixed[0]))
         for (agent, task), content in self._content.items():
             if data.VERSIONS in content:
                 versions = content.count(data.VERSIONS) + 1
-                of = f" of the agent {agent!r}" if len(self._agents) > 1 else ""
-                notes.append(
-                    f"the task {task!r}{of} has rollouts of {versions} versions, which count as "
-                    "one task: was it edited in the middle of the run, or does the path match "
-                    "several runs?"
-                )
-        for (kind, graded), (count, first) in self._failures.items():
-            what = (
-                "graded all the same" if graded else "without a score, which is missing"
+                shown = agent if len(self._agents) > 1 else ""
+                notes.append(EditedTask(task=task, versions=versions, agent=shown))
+        for (kind, is_graded), (count, first) in self._failures.items():
+            failed = FailedRollouts(
+                kind=kind, is_graded=is_graded, rollouts=count, first=first
             )
-            notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
+            notes.append(failed)
         return tuple(notes)
 
-    def _notes_of_scores(self, scores: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Say of each score which of its values count as missing."""
+    def _notes_of_scores(self, scores: Iterable[str]) -> dict[str, tuple[Note, ...]]:
+        """List for each score which of its values count as missing."""
         notes = {name: tuple(self._notes_of_score(name)) for name in scores}
         return {name: several for name, several in notes.items() if several}
 
-    def _notes_of_score(self, name: str) -> Iterator[str]:
+    def _notes_of_score(self, name: str) -> Iterator[Note]:
         for (score, what), (count, first) in self._not_finite.items():
             if score == name:
-                values = many(count, "value", "is")
-                counts = "counts" if count == 1 else "count"
-                yield f"{name}: {values} {what} and {counts} as missing ({first})"
+                yield NumbersCountAsMissing(
+                    score=name, what=what, values=count, first=first
+                )
         # texts of a score that is a number elsewhere
         for (score, usage), first in self._not_numbers.items():
             if score == name and (name, usage) in self._columns:
-                note = (
-                    f"{name}: in some rows this is not a number and counts as missing"
-                )
-                yield f"{note}, first in {first}"
+                yield TextsCountAsMissing(score=name, first=first)
                 return
 
 

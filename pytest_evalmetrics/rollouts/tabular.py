@@ -24,6 +24,7 @@ from pytest_evalmetrics.rollouts.source import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node
@@ -120,7 +121,8 @@ def _table(
         if names_separator is not None:
             text.readline()
             separator = names_separator[1]
-        reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
+        lines = _Lines(text, source)
+        reader = csv.reader(lines, delimiter=separator, strict=True)
         limit = csv.field_size_limit(
             sys.maxsize
         )  # of a cell's length, in the whole process
@@ -133,10 +135,9 @@ def _table(
                 raise source.error(f"two columns have the name {twice!r}", line=1)
             yield names, _rows(reader, len(names), source)
         except csv.Error as error:
-            end = "unexpected end" in str(error)
-            what = (
-                "the file ends inside of quotes" if end else f"this is not CSV: {error}"
-            )
+            what = f"this is not CSV: {error}"
+            if lines.are_read:
+                what = "the file ends inside of quotes"
             hint = "was the run, its copy or its download interrupted?"
             raise source.error(what, line=reader.line_num, hint=hint) from error
         except UnicodeDecodeError as error:
@@ -162,9 +163,23 @@ def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[s
         yield place, cells
 
 
-def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
-    most = max_row_bytes()
-    while line := text.readline(most):
-        if len(line) == most:
-            raise row_too_long(source, most)
-        yield line
+class _Lines:
+    """The lines of a text, none of them endless; `are_read` once all are."""
+
+    def __init__(self, text: io.TextIOWrapper, source: Source) -> None:
+        self._text = text
+        self._source = source
+        self._most = max_row_bytes()
+        self.are_read = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._most)
+        if not line:
+            self.are_read = True
+            raise StopIteration
+        if len(line) == self._most:
+            raise row_too_long(self._source, self._most)
+        return line

@@ -14,6 +14,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import shortened
+from pytest_evalmetrics.model.notes import OtherNumberStated
 from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.model.metric_facts import DirectionName
+    from pytest_evalmetrics.model.notes import Note
 
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they print
 _SHOWN: Final = 160  # characters of an error's message
@@ -152,7 +154,7 @@ class ChunkBuilder:
         self._ruler: Counter[tuple[str, str, str]] = Counter()
         self._of_tasks: set[tuple[str, str, str]] = set()
         self.scores: dict[str, None] = {}  # the names so far
-        self.notes: list[str] = []
+        self.notes: list[str | Note] = []
         self.directions: dict[str, DirectionName] = {}
         self.versioned = False
         self.positional = False
@@ -266,10 +268,13 @@ class ChunkBuilder:
             for n in computed
         ]
         if not any(agree):
-            file, ours = where or self._source.shown, computed[0]
-            self.notes.append(
-                f"{file}: {claim} is {theirs:.9g}, and the rollouts give {ours:.9g}"
+            note = OtherNumberStated(
+                file=where or self._source.shown,
+                claim=claim,
+                stated=theirs,
+                computed=computed[0],
             )
+            self.notes.append(note)
 
     def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():

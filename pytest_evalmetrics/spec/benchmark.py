@@ -448,15 +448,13 @@ class Benchmark(msgspec.Struct, frozen=True):
             path = path[:-1]
         return self.lines.get(path, 1)
 
-    def line_about(self, message: str, otherwise: int | None) -> int:
-        """Line of the endpoint or secret that a message names, else another, or the benchmark's."""
-        named: list[tuple[int, int]] = []
+    def line_of_endpoint(self, value: str) -> int | None:
+        """Line of the first endpoint with a URL, or a secret of this name; None for none."""
         for path, line in self.lines.items():
             if path and path[-1] in ("url", "api_key_secret"):
-                value: object = self.spec
+                written: object = self.spec
                 for part in path:
-                    value = _below(value, part)
-                if isinstance(value, str) and value in message:
-                    # the longest: a URL may begin as another
-                    named.append((len(value), -line))
-        return -max(named)[1] if named else otherwise or self.line_of()
+                    written = _below(written, part)
+                if written == value:
+                    return line
+        return None

@@ -33,11 +33,10 @@ def test_names(name, expected):
     assert file_name(name) == expected
 
 
-@given(NAMES)
+# the end of a longer one is a digest
+@given(NAMES.filter(lambda name: len(file_name(name)) <= 100))
 def test_a_name_can_be_read_back_so_that_no_two_share_a_file(name):
-    escaped = file_name(name)
-    if len(escaped) <= 100:  # else its end is a digest
-        assert unquote(escaped) == name
+    assert unquote(file_name(name)) == name
 
 
 @given(st.text(max_size=400))

@@ -200,3 +200,36 @@ benchmarks:
     ] == [2, 3, 4, 5]
     assert [y.line_of("thresholds", *p) for p in ((), ("a",), ("b",))] == [11, 12, 13]
     assert [y.line_of("thresholds", "b", p) for p in ("min", "max")] == [5, 14]
+
+
+ENDPOINTS = """\
+benchmark:
+  name: support
+  dataset: rows.jsonl
+  scorers:
+    - type: remote
+      url: http://localhost:8000/evaluate
+      api_key_secret: first-key
+      body: {answer: "{{ item.response }}"}
+      scores: [{name: accuracy, parser: {type: json, json_path: $.accuracy}}]
+    - type: remote
+      url: http://localhost:8000/evaluate/again
+      api_key_secret: second-key
+      body: {answer: "{{ item.response }}"}
+      scores: [{name: style, parser: {type: json, json_path: $.style}}]
+  reward: accuracy
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("http://localhost:8000/evaluate", 6),
+        ("http://localhost:8000/evaluate/again", 11),
+        ("second-key", 12),
+        ("http://localhost:8000", None),
+    ],
+)
+def test_an_endpoint_is_found_by_its_url_or_the_name_of_its_secret(load, value, line):
+    (benchmark,) = load(ENDPOINTS)
+    assert benchmark.line_of_endpoint(value) == line

@@ -6,6 +6,7 @@ import pytest
 from generation.running import online, rows, run
 
 from pytest_evalmetrics.ext import Verdict
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def kinds(evaluated):
@@ -75,7 +76,7 @@ def test_what_an_answer_took_is_a_score(tmp_path, model):
     assert scores["truncated"] == [0, 1, 0]
     assert scores["cost"][0] == pytest.approx((10 * 1 + 1 * 2) / 1e6)
     assert all(0 < s < 30 for s in scores["latency_s"])
-    notes = "\n".join(evaluated.result.notes)
+    notes = "\n".join(note_texts(evaluated.result.notes))
     assert (
         "1 of 3 answers was cut off at the most tokens that the model may write"
         in notes
@@ -117,7 +118,9 @@ def test_failed_requests_can_be_left_out_loudly(tmp_path, model):
     assert (agent.tasks, agent.rollouts) == (3, 6)
     assert mean(evaluated) == pytest.approx(1 / 3)  # a refusal counts
     (note,) = [
-        n for n in evaluated.result.notes if n.startswith("left out of every metric")
+        n
+        for n in note_texts(evaluated.result.notes)
+        if n.startswith("left out of every metric")
     ]
     assert "2 of 8 rollouts" in note
     assert "1 of 4 tasks has none left" in note

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from pytest_evalmetrics.model import notes
 from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports.report_json import SCHEMA_VERSION
@@ -58,8 +59,11 @@ def report_schema() -> dict[str, Any]:
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
     _add_verdict(definitions["BenchmarkResult"])
+    _add_notes(definitions["BenchmarkResult"])
     _add_texts(definitions["Check"])
     _add_tasks(definitions["AgentResult"])
+    for name in _types_of_notes():
+        del definitions[name]
     del definitions["HistoryRun"]["properties"]["baseline"]
     report = definitions.pop("RunReport")
     for name, description in _DESCRIPTIONS.items():
@@ -92,6 +96,25 @@ def _add_verdict(result: dict[str, Any]) -> None:
     required = [name for name in result["required"] if name not in left_out]
     result["required"] = required
     result["required"].append("verdict")
+
+
+def _add_notes(result: dict[str, Any]) -> None:
+    """Put the texts of the notes in the place of their facts."""
+    texts = {"type": "array", "items": {"type": "string"}, "default": []}
+    properties = {}
+    for name, schema in result["properties"].items():
+        if name == "note_facts":
+            properties["notes"] = texts
+        else:
+            properties[name] = schema
+    result["properties"] = properties
+    required = result["required"]
+    required[required.index("note_facts")] = "notes"
+
+
+def _types_of_notes() -> set[str]:
+    """Name the types that stand in notes alone, whose texts are written."""
+    return {note.__name__ for note in get_args(notes.Note)} | {"Topic"}
 
 
 def _add_texts(check: dict[str, Any]) -> None:

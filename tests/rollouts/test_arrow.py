@@ -8,6 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
@@ -58,7 +60,9 @@ def test_columns(folder, kind):
     assert table.scores["input_tokens"].tolist() == [10] * 4
     assert table.integers == {"passed", "turns", "input_tokens"}
     assert table.categories["difficulty"].labels == ("hard",)
-    assert table.notes == (f"reward: 1 value is NaN and counts as missing ({name}:3)",)
+    assert note_texts(table.notes) == (
+        f"reward: 1 value is NaN and counts as missing ({name}:3)",
+    )
 
     fields = {"reward": "result.f1", "task": "text", "sample": "_ng_rollout_index"}
     name = write(folder, kind, ROWS[:2])

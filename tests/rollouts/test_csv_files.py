@@ -6,6 +6,8 @@ import gzip
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 TEXT = """task,attempt,model,reward,passed,note,difficulty
 a,0,m1,0.5,true,"one, or
 two lines",hard
@@ -31,7 +33,9 @@ def test_columns(folder, separator, end):
     np.testing.assert_equal(table.scores["passed"], [1, 0, 1, np.nan])
     assert set(table.scores) == {"reward", "passed"}
     assert table.categories["difficulty"].labels == ("hard", "easy", "(missing)")
-    assert table.notes == ("reward: 1 value is NaN and counts as missing (runs.csv:6)",)
+    assert note_texts(table.notes) == (
+        "reward: 1 value is NaN and counts as missing (runs.csv:6)",
+    )
 
 
 def test_the_names_of_nemo_gym_and_whole_numbers(folder):

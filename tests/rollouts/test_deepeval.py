@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def metric(name, score, **more):
     return {
@@ -44,7 +46,7 @@ def test_what_the_tool_wrote(real):
         table.scores["Answer Relevancy"].tolist() == whole["metricsScores"][0]["scores"]
     )
     assert table.scores["Faithfulness"].tolist() == [0.45]  # the case's, not its spans'
-    assert table.notes == ()
+    assert note_texts(table.notes) == ()
     refused = real.refused(path, scores=["reward"])
     assert "success, Answer Relevancy, Faithfulness" in refused.message
 
@@ -83,7 +85,7 @@ def test_what_was_not_judged_is_missing_and_no_failure(folder):
     np.testing.assert_equal(table.scores["success"], [np.nan, np.nan, 0, 1, np.nan])
     np.testing.assert_equal(table.scores["n"], [np.nan, 1, 0, 1, np.nan])
     assert np.isnan(table.scores["m"]).all()
-    missing, graded, none = table.notes
+    missing, graded, none = note_texts(table.notes)
     assert missing.startswith(
         "m was not judged: 1 rollout without a score, which is missing"
     )
@@ -99,7 +101,7 @@ def test_cases_of_one_name_and_input_are_samples_and_conversations_are_cases(fol
     talk = case("talk", metric("m", 0.75), scenario="a refund")
     table = load(folder, one, conversationalTestCases=[talk], testPassed=3)
     assert table.scores["m"].tolist() == [1, 0.75]
-    assert "testPassed is 3, and the rollouts give 2" in table.notes[0]
+    assert "testPassed is 3, and the rollouts give 2" in note_texts(table.notes)[0]
     table = load(folder, one, {**two, "input": "another question"})
     assert table.tasks == ("a [?]", "a [another question]")
 

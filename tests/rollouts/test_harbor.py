@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def span(start, seconds):
     return {
@@ -53,7 +55,7 @@ def test_a_job_whose_reward_is_0(real):
     assert "cost_usd" not in table.scores
     assert table.scores["latency_s"].tolist() == [pytest.approx(2.946077)]
     assert table.agents == ("matched-subscription-smoke__gpt-5.6-sol",)
-    assert table.notes == ()
+    assert note_texts(table.notes) == ()
 
 
 def test_a_job_whose_trial_crashed(real):
@@ -62,7 +64,7 @@ def test_a_job_whose_trial_crashed(real):
     assert np.isnan(table.scores["reward"]).tolist() == [
         True
     ]  # Harbor's own mean says 0
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.startswith("RuntimeError: 1 rollout without a score, which is missing")
     assert (
         "job_errored/pytorch-model-recovery__HCjaKtr/result.json: pi subscription"
@@ -87,7 +89,7 @@ def test_trials_without_a_job_in_the_order_of_their_start(real):
         assert table.scores["reward"].tolist() == [1, 1, 1]
         costs = [r["agent_result"]["cost_usd"] for r in results]
         assert table.scores["cost_usd"].tolist() == costs
-        (note,) = (
+        (note,) = note_texts(
             table.notes
         )  # one of the trials is of another job, with another checksum
         start = "the task 'terminal-bench/asset-sync-repair' has rollouts of 2 versions"
@@ -106,7 +108,7 @@ def test_however_a_job_is_named(folder, path):
     table = folder.load(path, scores=["reward"])
     assert table.tasks == ("org/a", "org/b")
     assert table.scores["reward"].tolist() == [0, 1, 0.5]
-    assert table.notes == ()
+    assert note_texts(table.notes) == ()
 
 
 def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder):
@@ -119,7 +121,7 @@ def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder):
         assert once is not None
         assert table.content[0] == table.content[1] != once[0]
     trial(folder, "a", "3", {"reward": 0}, agent_info={"name": "other"})
-    assert "of the agent 'coder" in folder.load("job").notes[0]
+    assert "of the agent 'coder" in note_texts(folder.load("job").notes)[0]
 
 
 def test_errors_are_missing_unless_they_were_graded(folder):
@@ -134,7 +136,7 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     job(folder, 6, coder__m1__adhoc={"n_trials": 1, "metrics": [{"mean": 0.0}]})
     table = folder.load("job", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0, *[np.nan] * 4])
-    notes = "\n".join(table.notes)
+    notes = "\n".join(note_texts(table.notes))
     assert (
         "DockerError: 1 rollout without a score, which is missing (first job/a__1/"
         in notes
@@ -165,8 +167,8 @@ def test_a_trial_that_left_no_result_is_missing(folder):
     np.testing.assert_equal(
         sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan]
     )
-    assert "n_total_trials is 3, and the rollouts give 1" in table.notes[0]
-    assert "no result: 2 rollouts without a score" in table.notes[1]
+    assert "n_total_trials is 3, and the rollouts give 1" in note_texts(table.notes)[0]
+    assert "no result: 2 rollouts without a score" in note_texts(table.notes)[1]
 
 
 def test_steps_are_added_up(folder):
@@ -202,7 +204,9 @@ def test_several_rewards_need_a_name(folder):
     assert "tests, style" in folder.refused("job", scores=["reward"]).message
     table = folder.load("job", scores=["style"])
     assert table.scores["style"].tolist() == [0.25]
-    assert ["mean style" in note and "0.5" in note for note in table.notes] == [True]
+    assert [
+        "mean style" in note and "0.5" in note for note in note_texts(table.notes)
+    ] == [True]
 
 
 def test_one_reward_of_another_name_and_those_of_early_versions(folder):
@@ -216,10 +220,10 @@ def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder):
     trial(folder, "a", "1", {"reward": 1}, source="bench")
     trial(folder, "b", "2", exception_info=failed("E"), source="bench")
     job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 0.5}]})
-    notes = folder.load("job", scores=["reward"]).notes
+    notes = note_texts(folder.load("job", scores=["reward"]).notes)
     assert not any("mean" in note for note in notes)
     job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 1.0}]})
-    notes = folder.load("job", scores=["reward"]).notes
+    notes = note_texts(folder.load("job", scores=["reward"]).notes)
     assert (
         "mean reward of coder__m1__bench, a missing one counted as 0, is 1, and"
         in notes[0]

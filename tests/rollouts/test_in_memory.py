@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import CheckError
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.rollouts import table_in_memory
 
 
@@ -63,7 +64,9 @@ def test_tasks_are_sorted_as_those_of_files_and_keep_their_samples_in_order():
 def test_infinities_count_as_missing_and_are_reported():
     table = table_in_memory([1, math.inf, -math.inf])
     assert [row[2] for row in rows(table)] == [1, None, None]
-    assert table.notes == ("reward: 2 infinite values count as missing",)
+    assert note_texts(table.notes) == (
+        "reward: 2 values are infinite and count as missing",
+    )
 
 
 def test_scores_and_labels_follow_their_tasks():

@@ -7,6 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 GENERATED = "formats/inspect_ai/generated_0.3.285"
 
 
@@ -64,7 +66,7 @@ def test_a_log_of_today_zstd_members_and_all(real, kind):
     assert table.scores["completion_tokens"].sum() == 27
     assert table.scores["cost_usd"].sum() == pytest.approx(0.0018)
     assert np.isfinite(table.scores["latency_s"]).all()
-    assert table.notes == ()  # its own accuracy is that of its samples
+    assert note_texts(table.notes) == ()  # its own accuracy is that of its samples
 
 
 def test_a_log_that_was_never_scored_and_a_cancelled_one_that_has_all_its_samples(real):
@@ -73,11 +75,11 @@ def test_a_log_that_was_never_scored_and_a_cancelled_one_that_has_all_its_sample
     assert np.isnan(table.scores["reward"]).all()
     assert table.scores["prompt_tokens"].sum() == 620  # as its stats say
     assert table.scores["completion_tokens"].sum() == 20
-    assert "not scored: 10 rollouts without a score" in table.notes[0]
+    assert "not scored: 10 rollouts without a score" in note_texts(table.notes)[0]
     table = real.load("formats/inspect_ai/*.json", scores=["reward"])
     assert table.scores["match"].mean() == pytest.approx(0.6666666666666666)
     assert table.scores["latency_s"].tolist() == [0.664, 1.775, 0.657]
-    assert ["'cancelled'" in note for note in table.notes] == [True]
+    assert ["'cancelled'" in note for note in note_texts(table.notes)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_logs_of_early_versions(folder):
     assert table.scores["score"].tolist() == [1]
     assert (
         "accuracy of score in the log is 0.25, and the rollouts give 1"
-        in table.notes[0]
+        in note_texts(table.notes)[0]
     )
 
 
@@ -177,9 +179,11 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     table = load(folder, rows)
     np.testing.assert_equal(table.scores["reward"], [np.nan, np.nan, 0, 1, np.nan])
     np.testing.assert_equal(table.scores["prompt_tokens"], [7] + [np.nan] * 4)
-    (unscored,) = [note for note in table.notes if "NaN" in note]
+    (unscored,) = [note for note in note_texts(table.notes) if "NaN" in note]
     assert "sample 'e', epoch 1" in unscored
-    missing, graded, nan = [note for note in table.notes if note != unscored]
+    missing, graded, nan = [
+        note for note in note_texts(table.notes) if note != unscored
+    ]
     assert missing.startswith(
         "RuntimeError: 2 rollouts without a score, which is missing (first "
     )
@@ -195,7 +199,10 @@ def test_what_was_planned_and_never_run_is_missing(folder):
     rows = [sample("a"), sample("b"), sample("a", 2)]
     table = load(folder, rows, eval=spec, status="cancelled")
     np.testing.assert_equal(table.scores["reward"], [1, 1, 1, np.nan])
-    assert any("planned and not in the log: 1 rollout" in note for note in table.notes)
+    assert any(
+        "planned and not in the log: 1 rollout" in note
+        for note in note_texts(table.notes)
+    )
     several_logs = [sample("a"), sample("a", 3)]
     assert len(load(folder, several_logs, eval=spec)) == 2
     stopped = {"early_stopping": {"manager": "m"}}  # these were left out on purpose
@@ -211,8 +218,8 @@ def test_an_invalidated_sample_is_missing(folder):
     folder.write(archive([spoilt, sample("b")]), "log.eval")
     table = folder.load("log.eval", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
-    assert "invalidated: 1 rollout" in table.notes[0]
-    assert "leaked answer" in table.notes[0]
+    assert "invalidated: 1 rollout" in note_texts(table.notes)[0]
+    assert "leaked answer" in note_texts(table.notes)[0]
     folder.write(
         archive([spoilt], [sample("a", model_usage={}, total_time=1.0)]), "log.eval"
     )
@@ -244,7 +251,7 @@ def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
         stated = {"name": "match", "scorer": "match", "reducer": reducer}
         stated["metrics"] = {"accuracy": {"value": value}}
         scores = [{**stated, "reducer": each} for each in (reducer, *others)]
-        notes = load(folder, samples, results={"scores": scores}).notes
+        notes = note_texts(load(folder, samples, results={"scores": scores}).notes)
         of_all = ["match: the log's own numbers reduce" in note for note in notes]
         assert any(of_all) is ("mean" not in (reducer, *others))
         return [note for note in notes if "in the log is" in note]

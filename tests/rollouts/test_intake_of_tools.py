@@ -6,6 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 @pytest.fixture
 def report_of(project, acceptance):
@@ -82,7 +84,7 @@ def test_the_header_of_an_inspect_log_gives_its_own_mean(real):
     assert table.scores["reward"].tolist() == [0.431]
     assert table.scores["(standard error) reward"].tolist() == [0.01566794448817344]
     assert table.scores["(samples) reward"].tolist() == [1000]
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert "holds aggregates without samples" in note
 
 
@@ -95,11 +97,11 @@ def test_a_log_that_its_loader_refuses_is_refused(real, name):
 
 def test_the_folder_of_nemo_gym_is_read_by_its_names(real):
     clean = real.load("intake/gym-folder/default_run/*.jsonl", scores=["reward"])
-    assert clean.notes == ()
+    assert note_texts(clean.notes) == ()
     assert not np.isnan(clean.scores["reward"]).any()
     failed = real.load("intake/gym-folder/once/*.jsonl", scores=["reward"])
     assert np.isnan(failed.scores["reward"]).sum() == 1
-    (note,) = failed.notes
+    (note,) = note_texts(failed.notes)
     assert note.startswith("agent_timeout: 1 rollout without a score, which is missing")
 
 

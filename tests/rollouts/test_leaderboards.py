@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from rollouts.layouts import LAYOUTS
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def write(folder, name):
     """Write the files of a layout, and return the name of the first."""
@@ -30,7 +32,7 @@ def test_a_published_report_of_swe_bench_gives_its_own_number(real):
     table = real.load(path, scores=["reward"])
     assert table.scores["reward"].sum() == stated["resolved_instances"] == 25
     assert len(table) == stated["submitted_instances"] == 40
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.endswith("instances that were not submitted are left out: 460")
 
 
@@ -50,7 +52,7 @@ def test_an_infrastructure_failure_is_missing_though_it_counts_as_unresolved(fol
     table = folder.load("model.run.json", scores=["reward"])
     expected = {"a": 1, "b": 0, "c": np.nan, "d": np.nan, "e": 0}
     np.testing.assert_equal(rewards(table), expected)
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.startswith("infrastructure failure: 2 rollouts without a score")
     assert note.endswith("c: docker_pull_failed)")
 
@@ -58,7 +60,7 @@ def test_an_infrastructure_failure_is_missing_though_it_counts_as_unresolved(fol
 def test_a_report_whose_lists_broke_off_is_noted(folder):
     report = {"resolved_instances": 9, "resolved_ids": ["a"], "unresolved_ids": ["b"]}
     folder.json(report, "model.run.json")
-    (note,) = folder.load("model.run.json", scores=["reward"]).notes
+    (note,) = note_texts(folder.load("model.run.json", scores=["reward"]).notes)
     assert note == "model.run.json: resolved_instances is 9, and the rollouts give 1"
 
 
@@ -74,7 +76,7 @@ def test_several_reports_of_the_same_instances_are_attempts(folder):
     folder.json(report_of("ab"), "m.run2.json")
     table = folder.load("m.*.json", scores=["reward"])
     assert table.scores["reward"].tolist() == [1, 1, 0, 1, 0, 0]
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert "m.run2.json has the tasks of m.run1.json" in note
 
 
@@ -115,13 +117,13 @@ def test_evalplus_counts_base_and_plus(folder):
     assert table.scores["reward"].mean() == stated["plus"]["pass@1"]
     assert table.scores["base"].mean() == stated["base"]["pass@1"]
     assert table.sample.tolist() == [0, 1, 0, 1]
-    assert table.notes == ()
+    assert note_texts(table.notes) == ()
 
 
 def test_evalplus_with_other_numbers_than_its_own_is_noted(folder):
     stated = {"plus": {"pass@1": 0.667}}
     folder.json(results_of_evalplus(pass_at_k=stated), "s_eval_results.json")
-    (note,) = folder.load("s_eval_results.json", scores=["reward"]).notes
+    (note,) = note_texts(folder.load("s_eval_results.json", scores=["reward"]).notes)
     assert note.endswith("pass@1 of plus is 0.667, and the rollouts give 0.5")
 
 
@@ -173,7 +175,7 @@ def test_helm_gives_the_number_of_its_test_split(real):
     (stated,) = [stat["mean"] for stat in stats if stat["name"] == name]
     table = real.load(path, scores=["exact_match"])
     assert table.scores["exact_match"].mean() == pytest.approx(stated)
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.endswith("or with perturbations, are left out: 1")
 
 

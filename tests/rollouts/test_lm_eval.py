@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind_from_stats
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 DATE = "2026-01-02T03-04-05.678901"
 
 
@@ -38,9 +40,9 @@ def test_what_the_tool_wrote(real):
     assert table.tasks == ("toy_add/0", "toy_add/1", "toy_add/2")
     assert table.sample.tolist() == [0, 0, 0]
     assert table.agents == ("qdpv68r5",)
-    assert ["answered 3 times and scored once" in note for note in table.notes] == [
-        True
-    ]
+    assert [
+        "answered 3 times and scored once" in note for note in note_texts(table.notes)
+    ] == [True]
 
 
 def test_each_filter_has_its_own_scores(folder):
@@ -94,7 +96,7 @@ def test_the_results_are_compared_with_the_means(folder, aggregation, stated, no
         configs={"toy": {"metric_list": metrics}},
         **{"n-samples": {"toy": {"original": 9, "effective": 3}}},
     )
-    notes = folder.load("out/samples*", scores=["acc"]).notes
+    notes = note_texts(folder.load("out/samples*", scores=["acc"]).notes)
     difference = f"acc,none in results_{DATE}{noted} is 0.75, and the rollouts give 0.5"
     assert any("acc,none" in note for note in notes) is bool(noted)
     assert any(difference in note for note in notes) is bool(noted)
@@ -111,10 +113,10 @@ def test_what_is_no_number(folder):
     )
     table = folder.load("out/*", scores=["acc"])
     np.testing.assert_equal(table.scores["acc"], [1, np.nan])
-    assert any("not scored: 1 rollout" in note for note in table.notes)
+    assert any("not scored: 1 rollout" in note for note in note_texts(table.notes))
     assert any(
         "word_perplexity: in some rows this is not a number" in note
-        for note in table.notes
+        for note in note_texts(table.notes)
     )
     refused = folder.refused("out/*", scores=["word_perplexity"])
     assert "is a list: [-3.5, 4]" in refused.message
@@ -128,7 +130,7 @@ def test_log_likelihoods_of_perplexities_and_answers_without_a_score(folder):
     run(folder, [row(0, bypass=999), row(1, bypass=999)])  # --predict_only
     table = folder.load("out/*", scores=["reward"])
     assert np.isnan(table.scores["reward"]).all()
-    assert table.notes[0].startswith("not scored: 2 rollouts")
+    assert note_texts(table.notes)[0].startswith("not scored: 2 rollouts")
 
 
 @pytest.mark.parametrize("files", ["samples", "results"])

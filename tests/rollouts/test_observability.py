@@ -3,6 +3,8 @@
 import numpy as np
 from rollouts.layouts import LAYOUTS
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def rewards(table, score):
     """Give the values of a score by task."""
@@ -30,7 +32,9 @@ def test_a_score_of_opik_that_failed_is_missing(folder):
     folder.json({"experiment_id": "e", "test_results": tests}, "opik.json")
     table = folder.load("opik.json", scores=["m"])
     np.testing.assert_equal(rewards(table, "m"), {"a": [1, np.nan], "b": [0]})
-    assert any("m was not scored: 1 rollout" in note for note in table.notes)
+    assert any(
+        "m was not scored: 1 rollout" in note for note in note_texts(table.notes)
+    )
 
 
 # github.com/Arize-ai/phoenix, packages/phoenix-client: client/experiments/types.py
@@ -77,7 +81,7 @@ def test_an_experiment_of_phoenix_joins_runs_and_evaluations(folder):
     expected = {"a": [1, np.nan], "b": [np.nan, 0]}
     np.testing.assert_equal(rewards(table, "correct"), expected)
     assert table.scores["reward"].tolist()[0] == 1
-    judged, crashed = sorted(table.notes)
+    judged, crashed = sorted(note_texts(table.notes))
     assert judged.startswith("RuntimeError: 1 rollout without a score")
     assert crashed.startswith("correct was not judged: 1 rollout")
 

@@ -8,6 +8,7 @@ from rollouts.test_shape import spec_of
 from rollouts.tool_files import text_of
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def rewards_of(table, name):
@@ -34,6 +35,6 @@ def test_odd_files_are_read_right_or_refused(folder, name):
         return
     table = folder.load(spec=spec, scores=[given.reward])
     assert rewards_of(table, given.reward) == given.rewards
-    notes = "\n".join(table.notes)
+    notes = "\n".join(note_texts(table.notes))
     for words in given.says:
         assert words in notes

@@ -7,6 +7,7 @@ import pytest
 from rollouts.same import bits
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.reports.sentences.notes import note_text, note_texts
 from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -64,14 +65,16 @@ def test_json_lines(folder, tasks):
         )
     )
     labels = ["meta.kind", "passed", "level"]
-    summary = to_parquet("runs.jsonl", "out/run.parquet", folder.path, labels)
+    summary = to_parquet(
+        "runs.jsonl", "out/run.parquet", folder.path, labels, describe=note_text
+    )
     assert "out/run.parquet: 18 rollouts of 3 tasks, reward, turns" in summary
     ours, theirs = (
         folder.load(name, scores=["reward"], categories=labels)
         for name in ("runs.jsonl", "out/run.parquet")
     )
     assert np.isnan(ours.scores["reward"]).any()
-    assert any("NaN" in note for note in ours.notes)
+    assert any("NaN" in note for note in note_texts(ours.notes))
     assert_same(ours, theirs)
     assert [path.name for path in (folder.path / "out").iterdir()] == ["run.parquet"]
 
@@ -86,17 +89,17 @@ def test_a_foreign_format_with_an_only_score(folder):
     ]
     report = {"name": "t", "cases": cases, "failures": failed, "analyses": []}
     folder.json(report, "report.json")
-    to_parquet("report.json", "run.parquet", folder.path)
+    to_parquet("report.json", "run.parquet", folder.path, describe=note_text)
     ours, theirs = (
         folder.load(n, scores=["reward"]) for n in ("report.json", "run.parquet")
     )
     assert ours.tasks == ("v", "w", "x", "y")
-    assert ours.notes
+    assert note_texts(ours.notes)
     assert_same(ours, theirs)
     folder.rows(
         {"_ng_task_index": n, "b.c": n, "a": n / 2} for n in range(3)
     )  # and no reward
-    to_parquet("runs.jsonl", "run.parquet", folder.path)
+    to_parquet("runs.jsonl", "run.parquet", folder.path, describe=note_text)
     assert_same(folder.load("runs.jsonl"), folder.load("run.parquet"))
 
 
@@ -108,7 +111,7 @@ def test_what_would_be_read_otherwise_is_refused(folder, name):
         "the label 'level' would not be read back" if name == "level" else "in no row"
     )
     with pytest.raises(DataError, match=message):
-        to_parquet("runs.jsonl", "run.parquet", folder.path, [name])
+        to_parquet("runs.jsonl", "run.parquet", folder.path, [name], describe=note_text)
     assert (folder.path / "run.parquet").read_text() == "before"
     assert len(list(folder.path.iterdir())) == 2
 
@@ -122,7 +125,7 @@ def test_a_write_that_fails_leaves_what_was_there(folder, monkeypatch):
     folder.write("before", "run.parquet")
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(DataError, match="can't be written: No space left") as caught:
-        to_parquet("runs.jsonl", "run.parquet", folder.path)
+        to_parquet("runs.jsonl", "run.parquet", folder.path, describe=note_text)
     assert caught.value.file == "run.parquet"
     assert (folder.path / "run.parquet").read_text() == "before"
     assert len(list(folder.path.iterdir())) == 2
@@ -132,7 +135,7 @@ def test_without_pyarrow(folder, monkeypatch):
     folder.rows([row(0, 0, 1)])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match="takes pyarrow") as caught:
-        to_parquet("runs.jsonl", "run.parquet", folder.path)
+        to_parquet("runs.jsonl", "run.parquet", folder.path, describe=note_text)
     assert 'pip install "pytest-evalmetrics[parquet]"' in str(caught.value.hint)
 
 

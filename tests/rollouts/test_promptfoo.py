@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def result(description="add", **more):
     case = {"vars": more.pop("vars", {"q": "1"})}
@@ -62,7 +64,7 @@ def test_what_the_tool_wrote(real, name):
         np.nansum(table.scores["completion_tokens"])
         == stats["tokenUsage"]["completion"]
     )
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.startswith(
         "error: 2 rollouts without a score, which is missing (first "
     )
@@ -143,7 +145,7 @@ def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
     np.testing.assert_equal(table.scores["score"], [np.nan, np.nan, np.nan, 0])
     np.testing.assert_equal(table.scores["tone"], [np.nan] * 4)
     np.testing.assert_equal(table.scores["facts"], [np.nan, np.nan, 1, np.nan])
-    missing, graded = table.notes
+    missing, graded = note_texts(table.notes)
     assert missing.startswith("the grader failed: 1 rollout without a score")
     assert missing.endswith("result 0: no JSON)")
     assert graded.startswith("the grader failed: 2 rollouts graded all the same")
@@ -169,8 +171,13 @@ def test_its_own_counts_are_compared(folder):
         result(success=False),
         result(success=False, failureReason=2, error="x"),
     ]
-    assert len(load(folder, rows, successes=1, failures=1, errors=1).notes) == 1
+    assert (
+        len(note_texts(load(folder, rows, successes=1, failures=1, errors=1).notes))
+        == 1
+    )
     notes = load(
         folder, rows, successes=2, failures=2
     ).notes  # early: errors are failures
-    assert "successes in its stats is 2, and the rollouts give 1" in "".join(notes)
+    assert "successes in its stats is 2, and the rollouts give 1" in "".join(
+        note_texts(notes)
+    )

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def results(values):
     return {
@@ -47,7 +49,7 @@ def test_what_the_tool_wrote(real):
     np.testing.assert_equal(table.scores["prompt_tokens"], [12] * 4 + [np.nan] * 2)
     np.testing.assert_equal(table.scores["cost_usd"], [0.0003] * 4 + [np.nan] * 2)
     assert np.isfinite(table.scores["latency_s"]).tolist() == [True] * 4 + [False] * 2
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.startswith(
         "RuntimeError: 2 rollouts without a score, which is missing (first "
     )
@@ -76,7 +78,7 @@ def test_an_evaluator_that_raised(folder):
     np.testing.assert_equal(table.scores["judge"], [np.nan, 1, np.nan, np.nan])
     np.testing.assert_equal(table.scores["s"], [1, 1, np.nan, np.nan])
     np.testing.assert_equal(table.scores["requests"], [np.nan, np.nan, 2, np.nan])
-    graded, missing, none = table.notes
+    graded, missing, none = note_texts(table.notes)
     assert graded.startswith("judge was not judged: 1 rollout graded all the same")
     assert missing.startswith("judge was not judged: 1 rollout without a score")
     assert none.startswith("not scored: 1 rollout")
@@ -95,4 +97,7 @@ def test_metrics_are_no_reward_and_a_namesake_stays_distinct(folder):
 def test_only_failures(folder):
     table = load(folder, failures=[failure("a"), failure("b", "gone")])
     assert np.isnan(table.scores["reward"]).tolist() == [True, True]
-    assert [note.partition(":")[0] for note in table.notes] == ["RuntimeError", "error"]
+    assert [note.partition(":")[0] for note in note_texts(table.notes)] == [
+        "RuntimeError",
+        "error",
+    ]

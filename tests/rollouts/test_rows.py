@@ -13,6 +13,7 @@ from rollouts.conftest import Folder
 from rollouts.reference import plain, read
 
 from pytest_evalmetrics.ext import FieldMap
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 GYM = Path(__file__).parents[3] / "shared" / "acceptance" / "gym"
 FILES = sorted(GYM.glob("*/*rollouts.jsonl"))
@@ -40,7 +41,7 @@ def test_a_number_among_text_is_not_lost(folder):
     text = (
         "in some rows this is not a number and counts as missing, first in runs.jsonl"
     )
-    assert table.notes == (f"answer: {text}:1", f"total_tokens: {text}:10")
+    assert note_texts(table.notes) == (f"answer: {text}:1", f"total_tokens: {text}:10")
 
 
 def test_nan_and_infinity_are_missing_and_are_counted(folder):
@@ -53,7 +54,7 @@ def test_nan_and_infinity_are_missing_and_are_counted(folder):
     table = folder.load(scores=["reward"])
     assert column(table, "reward") == [1, None, None, None, None, None, 0.5]
     assert column(table, "n") == [0, 1, 2, 3, 4, 5, 6]
-    assert table.notes == (
+    assert note_texts(table.notes) == (
         "reward: 2 values are NaN and count as missing (runs.jsonl:2)",
         "reward: 3 values are infinite or too large and count as missing (runs.jsonl:3)",
     )
@@ -100,8 +101,8 @@ def test_lines_are_read_and_noted_as_rows_of_an_array_are(rows):
     assert list(one.scores) == list(other.scores)
     for score, column in one.scores.items():
         np.testing.assert_array_equal(column, other.scores[score])
-    assert one.notes == tuple(
-        re.sub(r"a\.json, row ", "a.jsonl:", n) for n in other.notes
+    assert note_texts(one.notes) == tuple(
+        re.sub(r"a\.json, row ", "a.jsonl:", n) for n in note_texts(other.notes)
     )
     assert one.integers == other.integers
 

@@ -12,6 +12,7 @@ from rollouts.tool_files import part, promptfoo, promptfoo_row
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, DataError
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def spec_of(folder, rollouts):
@@ -113,7 +114,7 @@ def test_cells_of_csv(folder):
         r_csv="id,lang,v\n007,en,pass\n008,en,fail\n9,de,pass\n10a,en,\n",
     )
     assert rewards(table) == {"007": [1], "008": [0], "10a": [None]}
-    assert table.notes == (
+    assert note_texts(table.notes) == (
         "r.csv: where: leaves out 1 of 4 rows, whose lang is not en; 1 task has no row left, such as '9'",
     )
     with pytest.raises(DataError, match=r"r\.csv:3: map: reward: no number for"):
@@ -162,7 +163,7 @@ def test_join_of_rows_without_a_partner(folder):
         read(folder, JOIN % "", r_jsonl=ANSWERS, g_jsonl=grades)
     kept = read(folder, JOIN % ", unmatched: keep")
     assert rewards(kept) == {"a": [1], "b": [None]}
-    assert [note for note in kept.notes if note.startswith("join:")] == [
+    assert [note for note in note_texts(kept.notes) if note.startswith("join:")] == [
         "join: 1 row without the other half, the first at r.jsonl:2",
         "join: 1 row without the other half, the first at g.jsonl:2",
     ]

@@ -14,6 +14,7 @@ from rollouts.test_properties import rows_of, written
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request, open_source
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.large import ShardReader, shards_of
@@ -148,7 +149,7 @@ def test_lines_of_a_later_span_count_from_the_start_of_the_file(folder):
     shards = shards_in(folder, 200)
     assert len(shards) > 3
     table = by_readers(shards, Request(FieldMap()), [i % 3 for i in range(len(shards))])
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert "runs.jsonl:67" in note
 
 

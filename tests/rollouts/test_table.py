@@ -15,6 +15,7 @@ from rollouts.small import chunk, load_chunks
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import Failure, NotFinite
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def of_rows(rows, first=1):
@@ -85,7 +86,7 @@ def test_names_stand_in_messages():
         names=["x.json", "y.json"],
         not_finite=bad,
     )
-    assert build(rows).notes == (
+    assert note_texts(build(rows).notes) == (
         "reward: 1 value is NaN and counts as missing (y.json)",
     )
     with pytest.raises(DataError, match=r"the same attempt as x\.json") as caught:

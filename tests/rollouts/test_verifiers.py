@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 
 def row(example, reward, **more):
     asked = {"example_id": example, "prompt": [], "completion": [], "answer": ""}
@@ -37,7 +39,7 @@ def test_what_the_tool_wrote(real):
     ]
     assert table.scores["latency_s"].tolist() == pytest.approx(taken)
     assert table.agents == (metadata["model"],)
-    assert table.notes == ()
+    assert note_texts(table.notes) == ()
 
 
 def test_rows_of_later_versions(folder):
@@ -67,7 +69,7 @@ def test_errors_are_missing_unless_they_were_graded(folder, error, kind):
     folder.rows([*rows, row(2, 0.0, error=None), row(3, None)])
     table = folder.load(scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0.25, 0, np.nan])
-    missing, graded, unscored = table.notes
+    missing, graded, unscored = note_texts(table.notes)
     assert unscored.startswith("not scored: 1 rollout")
     assert missing.startswith(
         f"{kind}: 1 rollout without a score, which is missing (first runs"
@@ -88,8 +90,10 @@ def test_its_metadata_is_compared(folder):
     folder.json(metadata, "metadata.json")
     table = folder.load("results.jsonl", scores=["reward"])
     assert table.agents == ("m",)
-    assert "counts as 0, is 0.75, and the rollouts give 0.5" in table.notes[0]
-    assert "json is 4, and the rollouts give 2" in table.notes[1]
+    assert (
+        "counts as 0, is 0.75, and the rollouts give 0.5" in note_texts(table.notes)[0]
+    )
+    assert "json is 4, and the rollouts give 2" in note_texts(table.notes)[1]
     folder.write("{", "metadata.json")
     assert folder.refused("results.jsonl").file == "metadata.json"
 

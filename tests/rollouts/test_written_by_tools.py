@@ -7,6 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from pytest_evalmetrics.reports.sentences.notes import note_texts
+
 pytestmark = pytest.mark.tools
 PYTHON = os.environ.get("EVALMETRICS_TOOLS_PYTHON")
 
@@ -76,11 +78,11 @@ def test_inspect_ai(folder):
         np.testing.assert_equal(table.scores["parts.style"], [0.5, 0.5, np.nan, np.nan])
         np.testing.assert_equal(table.scores["prompt_tokens"], [15, 15, np.nan, np.nan])
         np.testing.assert_equal(table.scores["cost_usd"], [0.5, 0.5, np.nan, np.nan])
-        (note,) = table.notes
+        (note,) = note_texts(table.notes)
         assert note.startswith("RuntimeError: 2 rollouts without a score")
         table = folder.load(f"{kind}-True/*", scores=["match"])
         np.testing.assert_equal(table.scores["match"], [1, 1, 0, 0])
-        (note,) = table.notes
+        (note,) = note_texts(table.notes)
         assert note.startswith("RuntimeError: 2 rollouts graded all the same")
 
 
@@ -117,7 +119,7 @@ def test_pydantic_evals(folder):
     assert table.tasks == ("Case 2", "x [1/2]", "y")
     np.testing.assert_equal(table.scores["Judge"], [np.nan, 1, np.nan])
     np.testing.assert_equal(table.scores["length"], [1, 1, np.nan])
-    judged, crashed = table.notes
+    judged, crashed = note_texts(table.notes)
     assert judged.startswith("Judge was not judged: 1 rollout graded all the same")
     assert crashed.startswith("RuntimeError: 1 rollout without a score")
 
@@ -162,7 +164,7 @@ def test_lm_eval(folder):
         assert table.tasks == ("toy/0", "toy/1")
         column = table.scores[f"exact_match,{name}"]
         assert column.mean() == pytest.approx(stated[f"exact_match,{name}"])
-    assert table.notes == ()
+    assert note_texts(table.notes) == ()
 
 
 VERIFIERS = """
@@ -204,7 +206,7 @@ def test_verifiers(folder):
     np.testing.assert_equal(table.scores["exact"], [1, 0, np.nan])
     assert table.scores["prompt_tokens"].tolist() == [15] * 3
     assert table.scores["latency_s"].tolist() == [2.5] * 3
-    (note,) = table.notes
+    (note,) = note_texts(table.notes)
     assert note.startswith("RuntimeError: 1 rollout without a score")
 
 
@@ -306,4 +308,6 @@ def test_mlflow(folder):
         "nan",
     ]
     assert table.content is not None
-    assert any("correct was not judged: 1 rollout" in note for note in table.notes)
+    assert any(
+        "correct was not judged: 1 rollout" in note for note in note_texts(table.notes)
+    )

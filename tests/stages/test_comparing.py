@@ -22,6 +22,7 @@ from pytest_evalmetrics.pipeline.comparing import (
 )
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def compared(asked, **changed):
@@ -246,7 +247,7 @@ def test_tasks_whose_ids_are_positions_are_noted_once_an_agent(tmp_path):
 
     (asked,) = load_benchmarks(path, shown="math.bench.yaml")
     terms, agents = compared(asked)
-    (note,) = pairing_notes(terms, agents)
+    (note,) = note_texts(pairing_notes(terms, agents))
     assert note.startswith("tasks are paired by position alone")
 
 
@@ -293,7 +294,8 @@ def notes_of_runs(folder, runs, keys=""):
     sides = f"{{path: [{paths}], fields: {FIELDS}}}"
     asked = benchmark(folder, f"baseline: {{rollouts: {sides}{keys}}}")
     terms, agents = compared(asked)
-    return [note for note in pairing_notes(terms, agents) if "between runs" in note]
+    notes = note_texts(pairing_notes(terms, agents))
+    return [note for note in notes if "between runs" in note]
 
 
 def test_two_runs_are_noted_to_find_only_large_drops(tmp_path):

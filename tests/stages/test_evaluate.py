@@ -10,6 +10,7 @@ from pytest_evalmetrics.model.reasons import Failed, FirstRun, NoBaseline
 from pytest_evalmetrics.model.results import BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 from pytest_evalmetrics.pipeline.reducing import Hooks
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 class Snapshot:
@@ -152,7 +153,7 @@ def test_what_was_noted_while_reading_is_told_where_the_rest_fails(tmp_path):
     keys = "metrics: [pass@5]\nthresholds: {pass@5: '>= 0.5'}"
     result = evaluated(benchmark(tmp_path, keys)).result
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert any("completeness is unchecked" in note for note in result.notes)
+    assert any("completeness is unchecked" in note for note in note_texts(result.notes))
 
 
 def test_a_task_outside_of_the_sample_is_a_known_name(tmp_path):
@@ -198,7 +199,7 @@ def test_tasks_that_flipped_are_a_remark(tmp_path):
 
 def test_a_benchmark_that_gates_nothing_says_so(tmp_path):
     write_rows(tmp_path, "new.jsonl", [[1]])
-    notes = evaluated(benchmark(tmp_path)).result.notes
+    notes = note_texts(evaluated(benchmark(tmp_path)).result.notes)
     assert any(note.startswith("nothing is gated") for note in notes)
 
 

@@ -7,6 +7,7 @@ import pytest
 from stages.making import benchmark, load, read, write_rows
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def test_a_reward_is_a_number_of_the_table_at_its_task(tmp_path):
@@ -107,7 +108,9 @@ def test_metrics_of_rollouts_are_left_out_of_aggregates_and_named(tmp_path):
     asked = aggregate_benchmark(tmp_path, "metrics: [mean_reward, pass@1]")
     _, loaded = load(asked)
     assert loaded.benchmark.spec.metrics == ("mean_reward",)
-    assert loaded.notes == ("left out, because there are no rollouts: pass@1",)
+    assert note_texts(loaded.notes) == (
+        "left out, because there are no rollouts: pass@1",
+    )
 
 
 def test_a_threshold_on_rollouts_of_aggregates_is_an_error_at_its_line(tmp_path):
@@ -135,7 +138,9 @@ def test_the_mean_of_a_named_score_of_aggregates_is_kept(tmp_path):
     asked = aggregate_benchmark(tmp_path, "metrics: [mean/acc, pass@1, pass@2]")
     _, loaded = load(asked)
     assert loaded.benchmark.spec.metrics == ("mean/acc",)
-    assert loaded.notes == ("left out, because there are no rollouts: pass@1, pass@2",)
+    assert note_texts(loaded.notes) == (
+        "left out, because there are no rollouts: pass@1, pass@2",
+    )
 
 
 def test_the_way_out_of_a_sample_of_an_incomplete_run_is_said(tmp_path):
@@ -151,7 +156,7 @@ def test_the_way_out_of_a_sample_of_an_incomplete_run_is_said(tmp_path):
 def test_a_sample_is_told(tmp_path):
     write_rows(tmp_path, "new.jsonl", [[1]] * 10)
     _, loaded = load(benchmark(tmp_path, "sample: {tasks: 4, seed: 1}"))
-    (note,) = loaded.notes
+    (note,) = note_texts(loaded.notes)
     assert "4 of 10 tasks" in note
 
 

@@ -8,6 +8,7 @@ from pytest_evalmetrics.model.bounds import SingleTasksBound
 from pytest_evalmetrics.model.reasons import NothingCanFail
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports import run_wording
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def passes(passed, rollouts=10):
@@ -64,7 +65,7 @@ def test_single_tasks_are_switched_off_visibly(tmp_path):
     assert "single_tasks" not in [check.name for check in result.checks]
     assert (
         "single tasks are not gated: the file says `single_tasks: false`"
-        in result.notes
+        in note_texts(result.notes)
     )
 
 

@@ -28,6 +28,7 @@ from pytest_evalmetrics.pipeline.comparing import (
 )
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 from pytest_evalmetrics.pipeline.references import Reference
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def checks_of(asked, **settings):
@@ -268,7 +269,7 @@ def test_a_pinned_system_whose_mean_changed_is_a_note(tmp_path):
     terms = ComparisonTerms(
         benchmark=loaded.benchmark, plan=loaded.plan, reference=reference
     )
-    assert list(reference_notes(terms, reduced.gated)) == [
+    assert list(note_texts(reference_notes(terms, reduced.gated))) == [
         (
             "the mean reward of the reference was 0.5, and is 1: over_reference is free "
             "of what shifts both"
@@ -280,13 +281,13 @@ def test_a_gain_is_a_note_with_both_values(tmp_path):
     write_rows(tmp_path, "old.jsonl", [[0]] * 40)
     write_rows(tmp_path, "new.jsonl", [[1]] * 40)
     asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
-    notes = evaluate(given(asked)).result.notes
+    notes = note_texts(evaluate(given(asked)).result.notes)
     assert "better than the baseline: mean_reward went from 0 to 1" in notes
 
 
 def test_what_to_add_to_a_file_that_gates_nothing_is_said(tmp_path):
     write_rows(tmp_path, "new.jsonl", [[1]])
-    notes = evaluate(given(benchmark(tmp_path))).result.notes
+    notes = note_texts(evaluate(given(benchmark(tmp_path))).result.notes)
     (note,) = [note for note in notes if note.startswith("nothing is gated")]
     assert "add `thresholds:`" in note
 

@@ -20,6 +20,7 @@ from pytest_evalmetrics.reports.sentences import (
     reason_of,
     stale_text,
 )
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
@@ -493,7 +494,7 @@ def about(
     notes = [f"changed: {change}" for change in result.changes]
     for facts in result.behaviour:
         notes += behaviour_details(facts)
-    notes += result.notes
+    notes += note_texts(result.notes)
     view = BenchmarkView(
         description=result.description[:_TEXT],
         line=result.line,

@@ -521,7 +521,7 @@ def _archive(source: Source) -> Iterator[_Archive]:
             yield archive
     except (*broken, msgspec.DecodeError) as error:
         why = f"this inspect_ai archive is damaged: {error}"
-        if "not a zip file" in str(error):
+        if not zipfile.is_zipfile(source.path):
             why = "this looks like an inspect_ai archive, and its end is missing"
         hint = "was the run, its copy or its download interrupted?"
         raise source.error(why, hint=hint) from error

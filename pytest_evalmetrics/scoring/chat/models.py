@@ -173,6 +173,7 @@ def _endpoint_of(spec: ModelSpec, terms: Terms) -> tuple[Api, Endpoint]:
         secret=spec.api_key_secret,
         timeout_s=spec.timeout_seconds,
         max_retries=spec.max_retries,
+        written=spec.url,
     )
     return api, structs.replace(endpoint, price=price, **more)
 

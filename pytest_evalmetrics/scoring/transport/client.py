@@ -320,7 +320,8 @@ class Transport:
             answer = f", and said: {words}" if words else ""
             message = f"{self.hide(call.shown)}: {message}{answer}"
             if failure.fatal:
-                return wire.EndpointError(message, hint=hint)
+                about = call.endpoint.in_file if isinstance(call, Call) else None
+                return wire.EndpointError(message, hint=hint, about=about)
             message += f" ({attempts} attempts)" if attempts > 1 else ""
         elif (
             sent is not None

@@ -80,6 +80,8 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
     key_header: str | None = None
     # sends the calls in place of the HTTP client
     sender: Sender | None = None
+    # the URL as the benchmark file writes it; None for the one of the calls
+    written: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -96,11 +98,13 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
             raise EndpointError(
                 f"{self.url.rpartition('@')[2]!r} is not a usable URL",
                 hint="write http://host:port/path or https://host/path",
+                about=self.in_file,
             )
         if parts.username is not None or parts.password is not None:
             raise EndpointError(
                 f"the URL of {parts.hostname} holds a user or a password",
                 hint="name a secret that is in the environment instead (api_key_secret)",
+                about=self.in_file,
             )
         for name, right, expected in (
             (
@@ -113,8 +117,14 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
         ):
             if not right:
                 raise EndpointError(
-                    f"{name} is {getattr(self, name)}, expected {expected}"
+                    f"{name} is {getattr(self, name)}, expected {expected}",
+                    about=self.in_file,
                 )
+
+    @property
+    def in_file(self) -> str:
+        """The URL by which the benchmark file names it."""
+        return self.url if self.written is None else self.written
 
     @cached_property
     def origin(self) -> str:
@@ -284,8 +294,9 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
         secret: str | None = None,
         timeout_s: float | None = None,
         max_retries: int | None = None,
+        written: str | None = None,
     ) -> Endpoint:
-        """Make an endpoint on these terms."""
+        """Make an endpoint on these terms; `written` is its URL in the file, if another."""
         value: Secret | None = None
         if secret is not None:
             try:
@@ -309,4 +320,5 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
             max_retries=DEFAULT_MAX_RETRIES if retries is None else retries,
             parallelism=self.parallelism,
             longest_wait_s=self.max_wait_s,
+            written=written,
         )

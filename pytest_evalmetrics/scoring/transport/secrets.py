@@ -313,6 +313,7 @@ def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
                 raise SecretError(
                     f"the environment variable {variable} holds a character that can't be sent",
                     hint=f"set {variable} to the key alone, in printable ASCII",
+                    about=name,
                 )
             return Secret(name, variable, value)
     if looks_like_key(name):
@@ -321,12 +322,14 @@ def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
             "environment variable that holds it",
             hint="replace the key, because the file has revealed it; set a variable to the "
             "new one, and write the variable's name",
+            about=name,
         )
     empty = [variable for variable in tried if variable in environ]
     but = f" ({', '.join(empty)} is set, but empty)" if empty else ""
     raise SecretError(
         f"the secret {name!r} is not in the environment{but}",
         hint=f"set one of these environment variables: {', '.join(tried)}",
+        about=name,
     )
 
 

@@ -83,7 +83,14 @@ class Columns:
     one that holds something counts; for a score, the first one that holds a number.
     """
 
-    def __init__(self, request: Request, *, of_table: bool = False) -> None:
+    def __init__(
+        self,
+        request: Request,
+        *,
+        of_table: bool = False,
+        derived_from: Mapping[str, str] | None = None,
+    ) -> None:
+        """Declare what is read; `derived_from` are the paths behind scores made of others."""
         self.root = Node()  # the structure of the rows so far
         self.root.open = True
         self._by_position = request.by_position
@@ -114,7 +121,9 @@ class Columns:
         ]
         for node in self._usage_nodes:
             node.open = True
-        self._signs = ErrorSigns(self.root)
+        self._signs = ErrorSigns(
+            self.root, {**score_paths(fields), **(derived_from or {})}
+        )
         self._needed = {*request.scores, *self._mapped}
         # NeMo Gym writes numbers; the rows of others may hold texts and lists of them
         self._lenient = bool(of_table or fields.task or fields.reward)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from pytest_evalmetrics.rollouts.loader import Failure
 from pytest_evalmetrics.rollouts.not_judged import (
     FAILURE_CLASS,
     SIGNS,
+    SIGNS_BESIDE,
     error_in,
     is_verdict,
     judged,
@@ -24,83 +25,137 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Chunk
+
+    #: A value of a row; a struct where only some parts of an object or a list were read.
+    Decoded: TypeAlias = JsonValue | msgspec.Struct
 
 _SHOWN: Final = 160  # characters of an error's message
 _ERROR: Final = "error"
 _PARTS: Final = ("error.type", "error.message")  # of an error that is an object
 
 
-class ErrorSigns:
-    """The places in rows that may state an error, see `not_judged`."""
+class _Holder(msgspec.Struct, frozen=True):
+    """An object in a row that may state an error: the row itself, or what holds a score."""
 
-    def __init__(self, root: Node) -> None:
-        self._places: dict[str, list[Node]] = {}
-        for path in (*SIGNS, *_PARTS):
-            nodes = _declared(root, path)
-            if nodes:
-                self._places[path] = nodes
+    #: The places that may state an error, by their paths within it.
+    places: Mapping[str, list[Node]]
+    scores: (
+        frozenset[str] | None
+    )  # those that it holds; None for the row, which holds all
 
-    def void(
-        self,
-        chunk: Chunk,
-        rewards: Sequence[str],
-        values_at: Callable[[Sequence[Node]], Sequence[Any]],
-    ) -> Chunk:
-        """Void the scores of rows that state an error, where no reward shows a judgement."""
-        rewards = [name for name in rewards if name in chunk.scores]
-        if not rewards or not self._is_met():
-            return chunk
-        columns = {name: np.array(column) for name, column in chunk.scores.items()}
-        failures: list[Failure] = []
-        retried: list[int] = []
-        for row, signs in self._signs_of_rows(values_at):
-            error = error_in(signs)
-            if error is None:
-                continue
-            scores = _scores_of(columns, row)
-            kept = judged(scores, error, rewards)
-            for name, value in scores.items():
-                # beside a judged zero, other numbers may be counts of the rollout
-                if kept[name] is None and (error.voids or not value):
-                    columns[name][row] = np.nan
-            graded = any(is_verdict(kept[name]) for name in rewards)
-            message = shortened(" ".join(error.message.split()), _SHOWN)
-            failures.append(Failure(row, error.kind, message, graded))
-            if signs.get(FAILURE_CLASS) is not None:
-                retried.append(row)
-        if not failures:
-            return chunk
-        return structs.replace(
-            chunk,
-            scores=columns,
-            failures=[*chunk.failures, *failures],
-            retried=[*chunk.retried, *retried],
-        )
+    def holds(self, score: str) -> bool:
+        """Check whether an error here is one of a score."""
+        return self.scores is None or score in self.scores
 
-    def _is_met(self) -> bool:
-        """Check whether any row so far has more than null at one of the places."""
-        nodes = [node for places in self._places.values() for node in places]
+    @property
+    def is_met(self) -> bool:
+        """Whether any row so far has more than null at one of the places."""
+        nodes = [node for places in self.places.values() for node in places]
         return any(node.kinds & ~NULL for node in nodes)
 
-    def _signs_of_rows(
-        self, values_at: Callable[[Sequence[Node]], Sequence[Any]]
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def signs_of_rows(
+        self, values_at: Callable[[Sequence[Node]], Sequence[Decoded]]
+    ) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
         """Yield the rows that have a value at one of the places, with these values."""
-        columns = {path: values_at(nodes) for path, nodes in self._places.items()}
+        columns = {path: values_at(nodes) for path, nodes in self.places.items()}
         for row, values in enumerate(zip(*columns.values(), strict=True)):
             if any(value is not None for value in values):
                 yield row, _whole(dict(zip(columns, values, strict=True)))
 
 
-def _whole(signs: dict[str, Any]) -> dict[str, Any]:
+class ErrorSigns:
+    """The places in rows that may state an error, see `not_judged`."""
+
+    def __init__(self, root: Node, score_paths: Mapping[str, str]) -> None:
+        """Declare the places; `score_paths` are those of the scores inside of objects."""
+        self._holders = [_Holder(places=_places(root, ""), scores=None)]
+        holders: dict[str, set[str]] = {}
+        for score, path in score_paths.items():
+            above = path.rpartition(".")[0]
+            if above:
+                holders.setdefault(above, set()).add(score)
+        for above, scores in holders.items():
+            places = _places(root, f"{above}.")
+            self._holders.append(_Holder(places=places, scores=frozenset(scores)))
+
+    def void(
+        self,
+        chunk: Chunk,
+        rewards: Sequence[str],
+        values_at: Callable[[Sequence[Node]], Sequence[Decoded]],
+    ) -> Chunk:
+        """Void the scores of rows that state an error, where no reward shows a judgement."""
+        for holder in self._holders:
+            chunk = _voided(chunk, holder, rewards, values_at)
+        return chunk
+
+
+def _voided(
+    chunk: Chunk,
+    holder: _Holder,
+    rewards: Sequence[str],
+    values_at: Callable[[Sequence[Node]], Sequence[Decoded]],
+) -> Chunk:
+    """Void the scores beside the errors of one kind of object."""
+    held = [name for name in rewards if name in chunk.scores and holder.holds(name)]
+    if not held or not holder.is_met:
+        return chunk
+    columns = {
+        name: np.array(column)
+        for name, column in chunk.scores.items()
+        if holder.holds(name)
+    }
+    failures: list[Failure] = []
+    retried: list[int] = []
+    for row, signs in holder.signs_of_rows(values_at):
+        error = error_in(signs)
+        if error is None:
+            continue
+        scores = _scores_of(columns, row)
+        kept = judged(scores, error, held)
+        for name, value in scores.items():
+            # beside a judged zero, other numbers may be counts of the rollout
+            if kept[name] is None and (error.voids or not value):
+                columns[name][row] = np.nan
+        graded = any(is_verdict(kept[name]) for name in held)
+        message = shortened(" ".join(error.message.split()), _SHOWN)
+        failures.append(Failure(row, error.kind, message, graded))
+        if signs.get(FAILURE_CLASS) is not None:
+            retried.append(row)
+    if not failures:
+        return chunk
+    return structs.replace(
+        chunk,
+        scores={**chunk.scores, **columns},
+        failures=[*chunk.failures, *failures],
+        retried=[*chunk.retried, *retried],
+    )
+
+
+def _places(root: Node, above: str) -> dict[str, list[Node]]:
+    """Declare the places of errors: those of rows, or those beside a score in an object."""
+    signs = SIGNS_BESIDE if above else SIGNS
+    places = {path: _declared(root, f"{above}{path}") for path in (*signs, *_PARTS)}
+    return {path: nodes for path, nodes in places.items() if nodes}
+
+
+def _whole(signs: Mapping[str, Decoded]) -> dict[str, JsonValue]:
     """Put an object back together of which only the parts were decoded."""
+    values: JsonObject = {
+        path: value
+        for path, value in signs.items()
+        if not isinstance(value, msgspec.Struct)
+    }
     error = signs.get(_ERROR)
     if isinstance(error, msgspec.Struct) and not error.__struct_config__.array_like:
-        parts = {path.removeprefix(f"{_ERROR}."): signs.get(path) for path in _PARTS}
-        stated = {name: value for name, value in parts.items() if value is not None}
-        signs[_ERROR] = stated or True
-    return signs
+        parts = {path.removeprefix(f"{_ERROR}."): values.get(path) for path in _PARTS}
+        stated: JsonObject = {
+            name: value for name, value in parts.items() if value is not None
+        }
+        values[_ERROR] = stated or True
+    return values
 
 
 def _declared(root: Node, path: str) -> list[Node]:

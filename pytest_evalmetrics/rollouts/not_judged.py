@@ -34,12 +34,15 @@ _ERRORS: Final = (
     "evaluation_error",
     "info.error",
 )
+_FLAGS: Final = ("is_error", "has_error", "errored", "crashed")  # where they are true
 _STATUS: Final = "status"
 _CRASHED: Final = frozenset(
     ("error", "errored", "crashed", "exception", "infrastructure_error", "infra_error")
 )
 #: The paths in a row that `error_in` looks at.
-SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS, _STATUS)
+SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS, *_FLAGS, _STATUS)
+#: Those of an object inside of a row that holds a score.
+SIGNS_BESIDE: Final = tuple(path for path in SIGNS if "." not in path)
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
 
 
@@ -69,6 +72,8 @@ def error_in(values: Mapping[str, JsonValue]) -> RolloutError | None:
     if failure is not None:
         return RolloutError(kind=str(failure), voids=True)
     error = next(filter(None, (_stated(values.get(path)) for path in _ERRORS)), None)
+    if error is None and any(values.get(path) is True for path in _FLAGS):
+        error = RolloutError(kind="error")
     if error is None:
         error = _crashed(values.get(_STATUS))
     if values.get(_SCORING_FAILED) is True:

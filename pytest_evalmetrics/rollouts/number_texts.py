@@ -239,6 +239,12 @@ class NumberTexts:
             (other for other in self._telling if not _agree(other, cell)),
             next(iter(self._telling), cell),
         )
+        if first is cell:
+            return DataError(
+                f"the score {self._score!r} is {cell.text!r} at {cell.at}: a number in no "
+                "way of writing that is known",
+                hint=_PLAIN_NUMBERS,
+            )
         return DataError(
             f"the score {self._score!r} is {first.text!r} at {first.at} and "
             f"{cell.text!r} at {cell.at}: no one way of writing numbers fits both",

@@ -98,7 +98,8 @@ def attempts_are_shown(
     if not across.any() and not alike.any():
         return ()
     placed = rows.read_again(records(), across | alike)
-    _must_be_single(rows.placed(placed, alike), table, task_key)
+    repeated = rows.placed(placed, alike)
+    _must_be_single(repeated, table, task_key, of_several=rows.count_of_several())
     shared = rows.placed(placed, across)
     return _agreeing(shared, table, task_key) if shared else ()
 
@@ -158,6 +159,11 @@ class _Rows:
         alike[rows[order[pairs + 1]]] = True
         return alike
 
+    def count_of_several(self) -> int:
+        """Count the rows of tasks with more than one row."""
+        counts = np.bincount(self._group)
+        return int(counts[counts > 1].sum())
+
     def same_as_written(
         self,
         written: Iterable[bytes | Mapping[str, JsonValue]],
@@ -215,9 +221,16 @@ def _names_records(
 
 
 def _must_be_single(
-    rows: Sequence[PlacedRecord], table: RolloutTable, task_key: str
+    rows: Sequence[PlacedRecord],
+    table: RolloutTable,
+    task_key: str,
+    *,
+    of_several: int,
 ) -> None:
-    """Refuse rows that are the same as written, unless that may be chance."""
+    """Refuse rows that are the same as written, unless that may be chance.
+
+    `of_several` counts the rows of all tasks with more than one row.
+    """
     first: dict[bytes, PlacedRecord] = {}
     pairs: list[tuple[PlacedRecord, PlacedRecord]] = []
     for row in rows:
@@ -228,7 +241,7 @@ def _must_be_single(
     telling = [pair for pair in pairs if not _may_recur(pair[1], table)]
     telling = telling or _of_one_record(rows, task_key)
     # short rows that recur all together, in their order, are a copy as well
-    if not telling and _is_copied_block(pairs, len(table)):
+    if not telling and _is_copied_block(pairs, of_several):
         telling = pairs
     if not telling:
         return
@@ -288,7 +301,7 @@ def _is_short(value: JsonValue) -> bool:
 def _is_copied_block(
     pairs: Sequence[tuple[PlacedRecord, PlacedRecord]], rows: int
 ) -> bool:
-    """Check whether all rows of a run recur in their order, for more tasks than a few."""
+    """Check whether all rows of tasks with several recur in their order, for some tasks."""
     tasks = [row.attempt for _, row in pairs]
     if len(pairs) < _FEW or len(set(tasks)) < len(tasks):
         return False

@@ -50,7 +50,8 @@ class Shape:
         self._derived = derived_scores(spec)
         self._pages = Pages()
         self._filters = row_filters(spec, task=self._task)
-        self._columns = Columns(request)
+        paths = {score.name: score.paths[0] for score in self._derived}
+        self._columns = Columns(request, derived_from=paths)
         self._partners = Partners(spec.join, base) if spec.join is not None else None
         self.was_used = False  # whether it has opened a file
         self._met: set[str] = set()  # the derived scores of which a row has a value

@@ -402,7 +402,7 @@ NUMBERS = {
     "a word among numbers that nobody knows": one(
         "word.jsonl",
         lines({"id": f"k{n}", "score": "great" if n == 5 else n / 25} for n in TASKS),
-        asks("reward: ?"),
+        asks("missing: ?", '["great"] if these words mean not judged'),
     ),
     "a sentinel of -1 beside verdicts": one(
         "minus_one.csv",

@@ -7,6 +7,7 @@ from rollouts.odd import Asks, Reads, Refuses
 from rollouts.odd_files import BUILT_WITH
 from rollouts.odd_files_further import FURTHER
 from rollouts.odd_files_held_back import HELD_BACK
+from rollouts.odd_files_later import LATER
 from rollouts.odd_files_more import MORE
 
 from pytest_evalmetrics.config import load_benchmarks
@@ -79,6 +80,11 @@ def test_files_that_were_found_later(name, tmp_path):
 @pytest.mark.parametrize("name", FURTHER)
 def test_files_whose_outcome_was_written_first(name, tmp_path):
     check(FURTHER[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_files_in_the_style_of_logs_that_people_send(name, tmp_path):
+    check(LATER[name], tmp_path)
 
 
 IN_TWO_COMMANDS = [

@@ -29,12 +29,13 @@ class TaskName(IntEnum):
     NEVER = 6  # trace_id, answer ...
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a line as a set."""
     return frozenset(text.split())
 
 
-_REWARD: Final = _words("reward rewards return")
-_VERDICT: Final = _words(
+_REWARD: Final = word_set("reward rewards return")
+_VERDICT: Final = word_set(
     "score scores correct correctness incorrect passed pass passes ok success "
     "successful resolved solved accuracy acc exact em match matched grade grades "
     "graded rating f1 win won verdict verdicts result results outcome outcomes "
@@ -48,16 +49,16 @@ _VERDICT: Final = _words(
     "ocena вердикт результат оценка 結果 判定 结果 判断 得分 결과 sonuç resultaat "
     "uitslag goed juist rätt riktig oikein"
 )
-_VERDICT_HOLDERS: Final = _words(
+_VERDICT_HOLDERS: Final = word_set(
     "score scores metric metrics reward rewards grade grades grading evaluation "
     "evaluations eval"
 )
-_TEXT_VERDICT: Final = _words(
+_TEXT_VERDICT: Final = word_set(
     "verdict judgement judgment grade outcome rating result value winner "
     "preference bewertung ergebnis resultado nota correct correctness passed pass "
     "esito wynik résultat resultat вердикт 結果 判定 结果 결과 sonuç resultaat"
 )
-_NO_REWARD: Final = _words(
+_NO_REWARD: Final = word_set(
     "id ids uid uuid index idx seed epoch attempt attempts trial trials repeat "
     "repeats sample samples step steps line row rank number num count counts "
     "token tokens length len size bytes chars words turn turns time times "
@@ -70,41 +71,52 @@ _NO_REWARD: Final = _words(
     "gold target reference truth baseline tstamp ts"
 )
 # what a model answers, or should answer: no verdict on it
-_ANSWERS: Final = _words(
+_ANSWERS: Final = word_set(
     "answer answers output outputs response responses prediction predictions "
     "predicted pred preds completion completions label labels gold target choice "
     "choices guess antwort antworten respuesta respuestas resposta reponse "
     "risposta extracted chosen selected picked option options"
 )
-_NO_REWARD_ALONE: Final = _words("s n k p t at i")
-_SETTINGS: Final = _words(
+_NO_REWARD_ALONE: Final = word_set("s n k p t at i")
+_SETTINGS: Final = word_set(
     "usage config configs params parameters settings args arguments kwargs timing "
     "timings doc document documents input inputs sampling env environment limits "
     "request tools"
 )
-_STATUS: Final = _words("status state finish stop reason phase stage")
+# what counts where its numbers are larger than 1: tests that passed
+_COUNTED: Final = word_set(
+    "passed failed fails passes correct incorrect solved resolved matched won wins "
+    "accepted success successes richtig bestanden correctes"
+)
+_MAXIMA: Final = word_set("max maximum total possible available of n")
+_EXTREMES_OF: Final = word_set(
+    "token tokens length time steps turns retries cost usd latency ms seconds"
+)
+_STATUS: Final = word_set("status state finish stop reason phase stage")
 
-_OWN: Final = _words(
+_OWN: Final = word_set(
     "task problem question instance example doc item case test prompt query "
     "puzzle exercise challenge issue frage aufgabe pregunta tarea pergunta "
     "exercice q"
 )
-_OWN_ALONE: Final = _words("qid tid taskid task problem testcase aufgabe exercise case")
-_ATTEMPT: Final = _words(
+_OWN_ALONE: Final = word_set(
+    "qid tid taskid task problem testcase aufgabe exercise case"
+)
+_ATTEMPT: Final = word_set(
     "trial trace run span session score request response message event record row "
     "log job experiment attempt rollout completion generation conversation dialog "
     "dialogue thread episode user worker model agent system commit batch file "
     "project dataset parent judge annotator call tool eval evaluation result "
     "submission uuid guid hash tenant org author"
 )
-_ID: Final = _words("id ids index idx key no nr number name uid")
-_ID_ENDS: Final = _words("id ids uid key")
-_PLAIN_ID: Final = _words("id uid index idx key")
-_QUESTION: Final = _words(
+_ID: Final = word_set("id ids index idx key no nr number name uid")
+_ID_ENDS: Final = word_set("id ids uid key")
+_PLAIN_ID: Final = word_set("id uid index idx key")
+_QUESTION: Final = word_set(
     "question prompt problem instruction query input inputs frage pregunta pergunta"
 )
-_TITLE: Final = _words("name title label")
-_OUTPUT: Final = _words(
+_TITLE: Final = word_set("name title label")
+_OUTPUT: Final = word_set(
     "answer answers response responses output outputs completion prediction "
     "predictions pred preds explanation reason reasoning message error text "
     "content raw comment note notes code patch trajectory generation generated "
@@ -112,37 +124,39 @@ _OUTPUT: Final = _words(
     "time created updated reference expected gold target description context "
     "contexts split"
 )
-_SAMPLE: Final = _words(
+_SAMPLE: Final = word_set(
     "sample attempt trial epoch repeat repetition rollout run seed try iteration turn"
 )
-_AGENT: Final = _words("model agent system engine modell")
-_GROUP: Final = _words(
+_AGENT: Final = word_set("model agent system engine modell")
+_GROUP: Final = word_set(
     "subset split category subject lang language domain dataset suite benchmark "
     "topic section type group source set field area sprache"
 )
-_METRIC: Final = _words(
+_BY: Final = ("by", "per", "pro", "nach")
+_METRIC: Final = word_set(
     "metric scorer evaluator name judge judges grader annotator rater criterion "
     "dimension"
 )
-_PART_LISTS: Final = _words(
+_PART_LISTS: Final = word_set(
     "message messages step steps turn turns call calls event events span spans "
     "log logs context contexts document documents doc docs chunk chunks passage "
     "passages history conversation dialogue trajectory trace traces action "
-    "actions observation observations choice choices tool tools file files"
+    "actions observation observations choice choices tool tools file files check "
+    "checks assertion assertions criterion criteria rubric rubrics component components"
 )
-_ATTEMPT_LISTS: Final = _words(
+_ATTEMPT_LISTS: Final = word_set(
     "attempts trials rollouts samples runs generations completions responses "
     "epochs repeats results predictions outputs evaluations tries"
 )
-_TASK_LISTS: Final = _words(
+_TASK_LISTS: Final = word_set(
     "tasks problems questions instances examples items cases tests testcases "
     "prompts queries puzzles exercises challenges issues entries aufgaben fragen"
 )
-_SUBSET_LISTS: Final = _words(
+_SUBSET_LISTS: Final = word_set(
     "suites testsuites subsets splits categories subjects groups sections topics "
     "domains datasets benchmarks languages areas sets modules files classes"
 )
-_RUN_LISTS: Final = _words(
+_RUN_LISTS: Final = word_set(
     "runs experiments attempts trials epochs seeds repeats rollouts iterations "
     "models agents systems"
 )
@@ -181,6 +195,17 @@ def reward_name(path: str) -> RewardName:
         (RewardName.VERDICT, is_verdict or bool(_VERDICT_HOLDERS.intersection(above))),
     )
     return next((name for name, holds in rules if holds), RewardName.UNKNOWN)
+
+
+def may_be_a_count(path: str) -> bool:
+    """Check whether a whole number may count tests, rather than be a grade, by its name."""
+    return bool(_COUNTED.intersection(words_of(last_part(path))))
+
+
+def is_maximum(path: str) -> bool:
+    """Check whether a number may be the most that a score can be, by its name."""
+    words = words_of(last_part(path))
+    return bool(_MAXIMA.intersection(words)) and not _EXTREMES_OF.intersection(words)
 
 
 def is_status(path: str) -> bool:
@@ -262,6 +287,12 @@ def lists_subsets(path: str) -> bool:
     """Check whether a list holds the parts of a benchmark, by its name."""
     words = words_of(last_part(path))
     return bool(words) and words[-1] in _SUBSET_LISTS
+
+
+def is_by_subset(path: str) -> bool:
+    """Check whether an object's keys are the parts of a benchmark: ``by_subject``."""
+    words = words_of(last_part(path))
+    return len(words) > 1 and words[-2] in _BY and words[-1] in _GROUP
 
 
 def lists_runs(path: str) -> bool:

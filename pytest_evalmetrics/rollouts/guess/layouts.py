@@ -13,6 +13,7 @@ from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
+    is_by_subset,
     lists_runs,
     lists_subsets,
     lists_tasks,
@@ -106,6 +107,8 @@ def _of_object(
     values = list(value.values())
     group = _kind_of_groups(values)
     if group is not GroupKind.NONE:
+        if is_by_subset(path):
+            group = GroupKind.SUBSETS
         rows = f"{path}.*" if path else "*"
         keyed = "id" if isinstance(values[0], dict) else None
         yield _group(group, list(value), level, rows, keyed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.rollouts.guess.field_names import word_set, words_of
 from pytest_evalmetrics.rollouts.number_texts import is_number_text
 from pytest_evalmetrics.rollouts.source import task_paths
 
@@ -15,25 +16,15 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.spec.sources import FieldMap
 
-_TOTALS: Final = frozenset(
-    (
-        "total",
-        "totals",
-        "sum",
-        "mean",
-        "average",
-        "avg",
-        "overall",
-        "all",
-        "summary",
-        "gesamt",
-        "summe",
-        "mittelwert",
-        "durchschnitt",
-        "moyenne",
-        "promedio",
-        "media",
-    )
+# the statistics of a column, by which a row over all others is called
+_TOTALS: Final = word_set(
+    "total totals sum mean average avg overall all summary std stdev stddev deviation "
+    "median min max minimum maximum variance gesamt summe mittelwert durchschnitt "
+    "moyenne promedio media 平均 合計 合计"
+)
+# what may stand beside such a word
+_OF_TOTALS: Final = word_set(
+    "macro micro weighted grand standard score scores of tasks row rows"
 )
 _digits = re.compile(r"\d+")
 
@@ -72,19 +63,27 @@ def _counts_on(name: str, column: SeenColumn) -> bool:
 def must_have_no_total(
     source: Source, columns: Mapping[str, SeenColumn], fields: FieldMap
 ) -> None:
-    """Refuse rows of which the last is a total of the others, by its id.
+    """Refuse rows of which the first or the last is a total of the others, by its id.
 
     Raises
     ------
     DataError
-        If the last row's id is a word such as total or mean, and no other one is.
+        If such a row's id is a word such as total or mean, and not all ids are.
     """
     for path in task_paths(fields):
         if path not in columns:
             continue
-        *ids, last = columns[path].texts
-        if last.strip().casefold() in _TOTALS and last not in ids:
-            raise source.error(
-                f"the last row, {path}: {last}, looks like a total of the others",
-                hint="remove it, or leave it out with where:",
-            )
+        ids = columns[path].texts
+        if all(map(_is_total, ids)):
+            continue
+        for place, task in (("last", ids[-1]), ("first", ids[0])):
+            if _is_total(task) and ids.count(task) == 1:
+                raise source.error(
+                    f"the {place} row, {path}: {task}, looks like a total of the others",
+                    hint="remove it, or leave it out with where:",
+                )
+
+
+def _is_total(task: str) -> bool:
+    words = set(words_of(task))
+    return bool(words & _TOTALS) and words <= _TOTALS | _OF_TOTALS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -42,13 +43,13 @@ from pytest_evalmetrics.rollouts.guess.rewards import (
 from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn, seen_columns
 from pytest_evalmetrics.rollouts.guess.tasks import TaskChoice, choose_task
 from pytest_evalmetrics.rollouts.json_values import lookup
-from pytest_evalmetrics.rollouts.not_judged import SIGNS, error_in
+from pytest_evalmetrics.rollouts.not_judged import SIGNS, SIGNS_BESIDE, error_in
 from pytest_evalmetrics.rollouts.shaped_rows import find_rows
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
@@ -168,6 +169,8 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     read.must_have_content()
     candidates = []
     for layout in layouts(read.first, is_row=read.has_rows):
+        if read.has_objects and lists_parts(layout.rows or ""):
+            continue
         spec = RolloutsSpec(
             path=(pattern,), rows=layout.rows, keyed=layout.keyed, lists=layout.lists
         )
@@ -207,6 +210,11 @@ class _Read:
     def has_rows(self) -> bool:
         """Whether the first file has rows of its own, rather than one document."""
         return len(self._documents[0][1]) > 1
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether each of several files holds one object, which may be a row."""
+        return len(self._documents) > 1 and not self.has_rows
 
     def must_have_content(self) -> None:
         """Refuse files without a row or a document."""
@@ -264,9 +272,9 @@ def _candidate(
     taken = {*task.paths, task.sample, task.agent, layout.keyed, _RUN}
     if has_runs:
         task = structs.replace(task, agent=_RUN)
-    failed = _failed(rows)
+    failed = _FailedRows(rows)
     own_rewards = {
-        path: _without_zeros(column, failed)
+        path: failed.without_zeros(column)
         for path, column in own.items()
         if not path.startswith("_parent")
     }
@@ -287,24 +295,41 @@ def _without_errors(
     return kept if len(kept) >= _MOSTLY * len(rows) else rows
 
 
-def _failed(rows: Sequence[Mapping[str, JsonValue]]) -> frozenset[int]:
-    """Find the rows that state an error."""
-    return frozenset(
-        number
-        for number, row in enumerate(rows)
-        if error_in({path: lookup(row, path) for path in SIGNS}) is not None
-    )
+class _FailedRows:
+    """The rows that state an error, of themselves or beside a score in an object."""
+
+    def __init__(self, rows: Sequence[Mapping[str, JsonValue]]) -> None:
+        self._rows = rows
+        self._numbers: dict[str, frozenset[int]] = {}  # by the path of the object
+
+    def without_zeros(self, column: SeenColumn) -> SeenColumn:
+        """Leave out the zeros beside errors, which are missing when they are read."""
+        above = column.path.rpartition(".")[0]
+        failed = self._failed("") | self._failed(above)
+        if not failed:
+            return column
+        values = [
+            None if number in failed and _is_zero(value) else value
+            for number, value in enumerate(column.values)
+        ]
+        return structs.replace(column, values=values)
+
+    def _failed(self, above: str) -> frozenset[int]:
+        """Find the rows whose object at a path states an error."""
+        if above not in self._numbers:
+            self._numbers[above] = frozenset(
+                number
+                for number, row in enumerate(self._rows)
+                if _states_an_error(row, above)
+            )
+        return self._numbers[above]
 
 
-def _without_zeros(column: SeenColumn, failed: Collection[int]) -> SeenColumn:
-    """Leave out the zeros of rows that state an error, which are missing when they are read."""
-    if not failed:
-        return column
-    values = [
-        None if number in failed and _is_zero(value) else value
-        for number, value in enumerate(column.values)
-    ]
-    return structs.replace(column, values=values)
+def _states_an_error(row: Mapping[str, JsonValue], above: str) -> bool:
+    signs = SIGNS_BESIDE if above else SIGNS
+    prefix = f"{above}." if above else ""
+    values = {path: lookup(row, f"{prefix}{path}") for path in signs}
+    return error_in(values) is not None
 
 
 def _is_zero(value: JsonValue) -> bool:
@@ -522,6 +547,9 @@ def _questions(
         value = f"{reward.sentinel.value:g}"
         counted = f"{value}, in {reward.sentinel.count} of {best.count} rows"
         questions["missing"] = f"[{value}] if {counted}, means not judged, else []"
+    if reward is not None and reward.unknown:
+        words = json.dumps([*reward.missing, *reward.unknown], ensure_ascii=False)
+        questions["missing"] = f"{words} if these words mean not judged"
     if best.layout.needs_task and fields.task is None:
         questions["fields.task"] = best.task.question
     if undirected is not None and not should_be_low(undirected):

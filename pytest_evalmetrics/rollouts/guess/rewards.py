@@ -16,7 +16,9 @@ from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     is_agent,
+    is_maximum,
     is_status,
+    may_be_a_count,
     may_hold_a_verdict_in_words,
     reward_name,
 )
@@ -61,23 +63,30 @@ class RewardCandidate(msgspec.Struct, frozen=True):
     #: The worth of each word, `OPEN` if unknown; empty for numbers.
     points: Mapping[str, JsonValue] = msgspec.field(default_factory=dict)
     missing: tuple[str, ...] = ()  # words such as N/A among its numbers
+    unknown: tuple[str, ...] = ()  # other words among its numbers
+    #: Whether it holds lists that may be no attempts: of steps, criteria or test cases.
+    may_be_parts: bool = False
+    #: Whether it may count something, such as tests that passed, rather than be a grade.
+    may_be_count: bool = False
 
     @property
-    def strength(self) -> tuple[int, bool]:
+    def strength(self) -> tuple[int, bool, bool, bool]:
         """What ranks candidates: the name, then for unknown names the range; least first."""
-        return (self.name, self.name is RewardName.UNKNOWN and not self.in_unit_range)
+        is_code = self.name is RewardName.UNKNOWN and not self.in_unit_range
+        return (self.name, self.may_be_parts, self.may_be_count, is_code)
 
     @property
     def speaks_for_itself(self) -> bool:
         """Whether it may be the reward without a person's word.
 
-        Not so: a number of any size without a telling name, which may be a code; and a field
-        that many rows do not have, which may be no attempts.
+        Not so: a number of any size without a telling name, which may be a code; a field that
+        many rows do not have, which may be no attempts; lists that may be of steps; and a count.
         """
         is_code = self.name is RewardName.UNKNOWN and not self.in_unit_range
         given = sum(value is not None for value in self.values)
         is_rare = given < _MOSTLY * len(self.values) and not self.points
-        return not is_code and not is_rare
+        is_unclear = self.may_be_parts or self.may_be_count
+        return not is_code and not is_rare and not is_unclear
 
     @property
     def has_direction(self) -> bool:
@@ -170,7 +179,12 @@ def choose_reward(
     if best and best[0].name is RewardName.UNKNOWN and named_constant:
         # a verdict that is the same everywhere is as likely as a number without a name
         return RewardChoice(None, (*named_constant, *best))
-    if len(best) == 1 and best[0].speaks_for_itself:
+    maximum = _varying_maximum(columns, best[0]) if best else None
+    if best and maximum is not None:
+        shown = f"{best[0].path} (of {maximum}, which varies: write their quotient)"
+        best = [structs.replace(best[0], shown=shown), *best[1:]]
+        varying = [*best, *(c for c in varying if c.strength != best[0].strength)]
+    elif len(best) == 1 and best[0].speaks_for_itself:
         return RewardChoice(best[0], tuple(c for c in varying if c is not best[0]))
     unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
     # the only best one, which does not speak for itself, stands beside the others
@@ -178,11 +192,42 @@ def choose_reward(
     return RewardChoice(None, tuple(asked or constant or unlikely))
 
 
+def _varying_maximum(
+    columns: Mapping[str, SeenColumn], reward: RewardCandidate
+) -> str | None:
+    """Find the field that says of how many points a score is, if that varies."""
+    above = reward.path.rpartition(".")[0]
+    for path, column in columns.items():
+        if path.rpartition(".")[0] != above or path == reward.path:
+            continue
+        if is_maximum(path) and column.distinct > 1 and _bounds(column, reward):
+            return path
+    return None
+
+
+def _bounds(column: SeenColumn, reward: RewardCandidate) -> bool:
+    """Check whether each score is at most the number in another field, and some are that."""
+    if len(column.values) != len(reward.values):
+        return False
+    pairs = [
+        (score, most)
+        for score, most in zip(reward.values, column.values, strict=True)
+        if isinstance(score, int | float) and isinstance(most, int | float)
+    ]
+    if any(isinstance(score, bool) or score > most for score, most in pairs):
+        return False
+    return any(score > 1 for score, _ in pairs)
+
+
 def _without_equals(candidates: Sequence[RewardCandidate]) -> list[RewardCandidate]:
     """Leave out candidates with the values of a likelier one, and means of a list."""
     kept: list[RewardCandidate] = []
     for candidate in candidates:
         if any(_says_the_same(other, candidate) for other in kept):
+            continue
+        if candidate.may_be_parts and any(
+            _is_mean_of(other, candidate) for other in kept
+        ):
             continue
         kept = [other for other in kept if not _is_mean_of(other, candidate)]
         kept.append(candidate)
@@ -217,6 +262,11 @@ def _candidate(column: SeenColumn) -> RewardCandidate | None:
     numbers = column.numbers
     if numbers is not None:
         return _of_numbers(column, numbers)
+    strange = column.strange_words
+    if strange:
+        known = [None if value in strange else value for value in column.values]
+        candidate = _candidate(structs.replace(column, values=known))
+        return candidate and structs.replace(candidate, unknown=strange)
     return _of_words(column)
 
 
@@ -234,14 +284,37 @@ def _of_lists(column: SeenColumn) -> RewardCandidate | None:
     numbers = [float(part) for part in parts if isinstance(part, int | float)]
     if len(numbers) < len(parts):
         return None
+    may_be_parts = _may_be_parts(lists)
+    shown = _lengths(lists) if may_be_parts else "lists of verdicts"
     return RewardCandidate(
         path=column.path,
         name=name,
         values=column.values,
-        shown=f"{column.path} (lists of verdicts)",
+        shown=f"{column.path} ({shown})",
         is_constant=len(set(numbers)) == 1,
         in_unit_range=all(0 <= number <= 1 for number in numbers),
+        may_be_parts=may_be_parts,
     )
+
+
+def _may_be_parts(lists: Sequence[Sequence[JsonValue]]) -> bool:
+    """Check for lists that may be no attempts.
+
+    Tasks have equally many attempts, and verdicts are 0 or 1. Other lists may as well be the
+    rewards of steps, the grades of several criteria, or the results of test cases.
+    """
+    lengths = {len(verdicts) for verdicts in lists}
+    parts = [part for part in chain.from_iterable(lists) if part is not None]
+    are_verdicts = all(part in (0, 1) or isinstance(part, str) for part in parts)
+    return len(lengths) > 1 or (max(lengths) > 1 and not are_verdicts)
+
+
+def _lengths(lists: Sequence[Sequence[JsonValue]]) -> str:
+    """Describe lists that may be no attempts."""
+    least = min(map(len, lists))
+    most = max(map(len, lists))
+    length = str(least) if least == most else f"{least} to {most}"
+    return f"lists of {length}: attempts, or steps or criteria?"
 
 
 def _of_lists_of_words(
@@ -255,7 +328,8 @@ def _of_lists_of_words(
         [points.get(value_text(part)) for part in list_of(value)] if value else None
         for value in column.values
     ]
-    return structs.replace(candidate, values=values)
+    lists = [list_of(value) for value in column.given]
+    return structs.replace(candidate, values=values, may_be_parts=_may_be_parts(lists))
 
 
 def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate | None:
@@ -271,10 +345,12 @@ def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate
     ]
     low = min(numbers)
     high = max(numbers)
+    are_whole = all(number.is_integer() for number in numbers)
     return RewardCandidate(
         path=column.path,
         name=name,
         values=values,
+        may_be_count=are_whole and high > 1 and may_be_a_count(column.path),
         shown=f"{column.path} ({_range(numbers)}{_share(column)})",
         is_constant=low == high,
         in_unit_range=low >= 0 and high <= 1,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _DEPTH: Final = 8  # of the examined keys
 _MOST: Final = 2000  # columns that are examined
+_FEW: Final = 0.2  # of the values are words among numbers
+_STRANGE: Final = 3  # different ones
 _random_id = re.compile(
     r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{24,}|[0-9A-HJKMNP-TV-Z]{26}|"
     r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_-]{20,}",
@@ -89,6 +91,18 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
         """The words among numbers that say that nobody judged, such as ``N/A``."""
         texts = {value for value in self.given if isinstance(value, str)}
         return tuple(sorted(text for text in texts if meaning(text).is_not_judged))
+
+    @cached_property
+    def strange_words(self) -> tuple[str, ...]:
+        """The few words among numbers of which nothing is known, such as ``#DIV/0!``."""
+        words = [
+            value
+            for value in self.given
+            if isinstance(value, str) and not is_number_text(value)
+        ]
+        distinct = tuple(sorted(set(words) - set(self.gaps)))
+        are_few = len(words) <= _FEW * len(self.given) and len(distinct) <= _STRANGE
+        return distinct if are_few else ()
 
     @cached_property
     def numbers(self) -> list[float] | None:

@@ -226,6 +226,11 @@ _NOT_JUDGED: Final = (
         "",
     ),
     *("incomplete", "missing", "none", "null", "nan", "cancelled", "canceled", "-"),
+    *("n.a", "#n/a", "\u2013", "\u2014", "not applicable", "not judged", "not graded"),
+    *("not evaluated", "not scored", "not run"),
+)
+_NEGATIONS: Final = (
+    *("not", "nicht", "non", "no", "pas", "não", "nao", "niet", "ikke", "inte", "не"),
 )
 _STATUS: Final = frozenset(
     [
@@ -272,14 +277,18 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 def meaning(text: str) -> Meaning:
-    """Look up a word."""
+    """Look up a word, or one with a negation such as ``not passed``."""
     word = text.replace(_EMOJI_STYLE, "").strip().rstrip(".!").casefold()
+    negation, _, rest = word.replace("_", " ").replace("-", " ").partition(" ")
     points: float | None = None
     is_known = word in _NOT_JUDGED
     for value, words in ((1.0, _GOOD), (0.0, _BAD), (0.5, _HALF)):
         if word in words:
             points = value
             is_known = True
+    if not is_known and negation in _NEGATIONS and rest in _GOOD:
+        points = 0.0
+        is_known = True
     return Meaning(
         points=points,
         is_known=is_known,

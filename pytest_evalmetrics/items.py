@@ -41,9 +41,9 @@ from pytest_evalmetrics.reports.failure import (
     failure_of_warning,
     failure_of_words,
 )
-from pytest_evalmetrics.reports.failure_layout import text_of
+from pytest_evalmetrics.reports.failure_layout import shown_paragraph, text_of
 from pytest_evalmetrics.reports.payload import payload_of
-from pytest_evalmetrics.reports.terminal import power_table
+from pytest_evalmetrics.reports.power import power_lines
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
 from pytest_evalmetrics.session import (
     PAYLOADS,
@@ -543,7 +543,11 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
             calls += [f"{item.nodeid}: {line}" for line in forecast]
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
-    return [*power_table(planned), *calls] if planned else [], True
+    if not planned:
+        return [], True
+    width = session_of(session.config).width()
+    text = [*power_lines(planned, width)]
+    return [*text, *shown_paragraph(calls, width)], True
 
 
 def _calls_planned(

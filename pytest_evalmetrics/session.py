@@ -120,7 +120,7 @@ class EvaluationSession:
     def _add_lines(self, lines: Iterable[str], colour: str | None = None) -> None:
         from pytest_evalmetrics.reports.failure_layout import shown_paragraph
 
-        shown = shown_paragraph(lines, self._width())
+        shown = shown_paragraph(lines, self.width())
         self._lines += [(line, colour) for line in shown]
 
     # -- what is to be evaluated ---------------------------------------------------------------
@@ -440,7 +440,7 @@ class EvaluationSession:
                 self._lost,
                 skipped,
                 deselected,
-                width=self._width(),
+                width=self.width(),
                 failures=self._shown_failures(),
             )
         self._lines += lines
@@ -460,7 +460,7 @@ class EvaluationSession:
         if reporter is not None:
             self._warnings.append(reporter.stats["warnings"][-1])
 
-    def _width(self) -> int | None:
+    def width(self) -> int | None:
         """Return the columns of the terminal to fill; None for a log."""
         from pytest_evalmetrics.reports.failure_layout import width_of
 

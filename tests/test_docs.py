@@ -89,7 +89,7 @@ def test_the_table_of_tasks_is_what_the_plan_says(pytester):
         project.write(f"{tasks}.jsonl", "\n".join(lines))
     assert project.run("--evalmetrics-update").ret == 0
     printed = project.run("--evalmetrics-plan").stdout.str()
-    found = re.findall(r"::b\d+ +pass@1 +\d+ +4 +(0\.\d+)", printed)
+    found = re.findall(r"pass@1 +\d+ +4 +(0\.\d+)", printed)
     table = re.compile(r"^\| loss that is detected.*?\| (.*) \|$", re.MULTILINE)
     for page in (ROOT / "README.md", ROOT / "docs" / "how-many-tasks.md"):
         (row,) = table.findall(page.read_text(encoding="utf-8"))

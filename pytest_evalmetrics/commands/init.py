@@ -81,6 +81,7 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     -------
     What to print, and the exit status: None lets pytest run the benchmark.
     """
+    from pytest_evalmetrics.commands.paragraphs import fitted
     from pytest_evalmetrics.layout import visible
     from pytest_evalmetrics.reports.sentences.notes import note_texts
     from pytest_evalmetrics.rollouts.survey import Choices, write_benchmark
@@ -99,7 +100,7 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     if not written.report:  # another tool's settings: the rollouts are still to come
         return f"{text}Name the rollouts in it, then: pytest {name}\n", 0
     notes = "".join(f"{visible(note)}\n" for note in note_texts(written.notes))
-    text = f"{written.report}{notes}\n{text}"
+    text = f"{fitted(written.report + notes)}\n{text}"
     if written.open_lines:
         lines = "".join(f"  {line}\n" for line in written.open_lines)
         then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
@@ -120,7 +121,7 @@ def _detectable(written: WrittenBenchmark) -> str:
     from pytest_evalmetrics.config import load_benchmarks
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.pipeline.first_look import detectable_drops
-    from pytest_evalmetrics.reports.sentences.first_look import detectable_lines
+    from pytest_evalmetrics.reports.sentences.first_look import detectable_text
 
     name = written.path.name
     try:
@@ -128,9 +129,7 @@ def _detectable(written: WrittenBenchmark) -> str:
         powers = [power for each in benchmarks for power in detectable_drops(each)]
     except EvalMetricsError:  # the run that follows reports it
         powers = []
-    lines = "".join(f"  {line}\n" for line in detectable_lines(powers))
-    more = f"More of it: evalmetrics power {name}\n"
-    return f"What its gates detect with 80 % power:\n{lines}{more}" if lines else more
+    return f"{detectable_text(powers)}More of it: evalmetrics power {name}\n"
 
 
 def _give_back_stdin(config: pytest.Config) -> None:

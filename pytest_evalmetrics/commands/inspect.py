@@ -53,8 +53,10 @@ def answer(given: Namespace, config: pytest.Config) -> int:
             given.path, given.to_parquet, base, given.label, describe=note_text
         )
     else:
-        from pytest_evalmetrics.rollouts import survey
+        from pytest_evalmetrics.commands.paragraphs import fitted
+        from pytest_evalmetrics.rollouts.survey import survey
 
-        text = survey.survey(given.path, base, note_text)
+        surveyed = survey(given.path, base, note_text)
+        text = f"{fitted(surveyed.report)}\n{surveyed.benchmark}"
     sys.stdout.write(text)
     return 0

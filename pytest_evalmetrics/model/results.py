@@ -68,10 +68,14 @@ class Power(msgspec.Struct, frozen=True):
     rollouts: int  # of each task
     mde: float  # the smallest drop detected with 80 % power; NaN if unknown
     max_drop: float  # the drop that matters to the gate
-    # rollouts per task, on both sides, that detect max_drop; up to 1,024
+    # rollouts per task, on both sides, that detect max_drop; None for more than 1,024, and where
+    # two runs of one rollout each show the drop alone
     needed: int | None
     source: PowerSource
     reason: str = ""  # why it is unknown
+    # of one rollout of each task: as if all variation between tasks were one between runs, which
+    # is the most that it can be
+    is_worst: bool = False
 
 
 # -- texts of rollouts -------------------------------------------------------------------------

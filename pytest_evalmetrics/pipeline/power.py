@@ -196,14 +196,14 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
     unknown = Power(
-        "",
-        name if tasks else "",
-        tasks,
-        k,
-        math.nan,
-        rule.max_drop,
-        None,
-        PowerSource.NOTHING,
+        agent="",
+        metric=name if tasks else "",
+        tasks=tasks,
+        rollouts=k,
+        mde=math.nan,
+        max_drop=rule.max_drop,
+        needed=None,
+        source=PowerSource.NOTHING,
     )
     too_few = _too_few(tasks, rule.alpha)
     if too_few:
@@ -247,13 +247,18 @@ def _metric_power(
     blind = _too_few(n, rule.alpha)
     if not len(rewards.values):
         blind = "no rollout has a number"
+    is_single = int(rewards.counts.max(initial=0)) == 1
+    if is_single and parts is None:
+        blind = "one rollout of each task doesn't show how much a task varies"
     if blind:
         return structs.replace(power, reason=blind)
     if benchmark.spec.cluster is not None:
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return structs.replace(power, reason=reason)
-    if int(rewards.counts.max()) == 1:
-        return _by_second_run(benchmark, plan, power, recorded)
+    if is_single:
+        by_second_run = _by_second_run(benchmark, plan, power, recorded)
+        if by_second_run is not None:
+            return by_second_run
     # rollouts of the baseline for each of the next run
     more = max(float(np.median(rewards.counts)) / max(k, 1), 1e-9)
     alpha = _level(benchmark, rule.alpha, n, k=k)
@@ -271,26 +276,25 @@ def _metric_power(
 
     mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
     reason = "" if math.isfinite(mde) else "the rollouts of each task are all alike"
-    return structs.replace(power, mde=mde, needed=needed, reason=reason)
+    return structs.replace(
+        power, mde=mde, needed=needed, reason=reason, is_worst=is_single
+    )
 
 
 def _by_second_run(
     benchmark: Benchmark, plan: metrics.Plan, power: Power, recorded: _Recorded
-) -> Power:
-    """Plan by two runs of one rollout each: their comparison states the drop."""
+) -> Power | None:
+    """Plan by two runs of one rollout each: their comparison states the drop, if it can."""
     run = recorded.second
-    if run is not None:
-        pairing = metrics.Pairing(plan, run, recorded.table, run.counts)
-        compared = compare(comparison_input(benchmark, power.metric, pairing))
-        if math.isfinite(compared.detectable):
-            return structs.replace(
-                power, mde=compared.detectable, source=PowerSource.BASELINE_AND_ROLLOUTS
-            )
-    reason = (
-        "one rollout of each task doesn't show how much a task varies from run to run: "
-        "record several, or compare a second run"
+    if run is None:
+        return None
+    pairing = metrics.Pairing(plan, run, recorded.table, run.counts)
+    compared = compare(comparison_input(benchmark, power.metric, pairing))
+    if not math.isfinite(compared.detectable):
+        return None
+    return structs.replace(
+        power, mde=compared.detectable, source=PowerSource.BASELINE_AND_ROLLOUTS
     )
-    return structs.replace(power, reason=reason)
 
 
 def _mean_over_tasks(parts: TaskParts | None) -> float | None:
@@ -322,6 +326,8 @@ def _visible(
     )
     if not two_valued:
         variance = _sampling_variance(metric, rewards, k) or math.nan
+        if int(rewards.counts.max()) == 1:
+            variance = float(np.var(rewards.values, ddof=1)) or math.nan
         se = math.sqrt(variance * (1 + 1 / more) / n)
         wanted = rule.max_drop / needed_at(se).factor
         return needed_at(se).drop(se), rollouts_for(2 * variance * k, n * wanted**2)
@@ -372,7 +378,9 @@ class _Thinned:
             * (passed[several] - 1)
             / (counts[several] * (counts[several] - 1))
         )
-        spread = min(max(float(both.mean()) - mean**2, 1e-6), 0.999 * mean * (1 - mean))
+        # without repeats tasks may all be as hard: then a run varies most
+        seen = float(both.mean()) - mean**2 if several.any() else 0.0
+        spread = min(max(seen, 1e-6), 0.999 * mean * (1 - mean))
         size = mean * (1 - mean) / spread - 1
         most = int(counts.max()) + 1
         kinds, times = np.unique(counts * most + passed, return_counts=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
         AgentResult,
         BenchmarkResult,
         Check,
-        Power,
         RunReport,
     )
 
@@ -486,53 +484,3 @@ def _without_result(report: RunReport, *, everything: bool) -> Lines:
         skipped, most_skipped, "... and {} more skipped (-v shows them)"
     ):
         yield line, "yellow"
-
-
-# -- the plan --------------------------------------------------------------------------------
-
-_PLAN = (
-    "benchmark",
-    "agent",
-    "metric",
-    "tasks",
-    "rollouts",
-    "detects a drop of",
-    "max_drop",
-    "rollouts needed",
-    "by",
-)
-_PLAN_NOTE = (
-    "A drop is detected with 80 % power if only sampling varies between runs; rollouts needed "
-    "are those of each task, on both sides, that detect max_drop."
-)
-
-
-def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
-    """Write one line per benchmark and gated metric."""
-    rows = []
-    notes = []
-    for item, powers in planned:
-        several = len({power.agent for power in powers}) > 1
-        for power in powers:
-            agent = power.agent if several else ""
-            rows.append((item, agent, *_power_cells(power)))
-            if power.reason:
-                metric = f"{power.metric}: " if power.metric else ""
-                notes.append(f"note: {item}: {metric}{power.reason}")
-    return [*wording.table(_PLAN, rows), "", _PLAN_NOTE, *map(visible, notes)]
-
-
-def _power_cells(power: Power) -> tuple[str, ...]:
-    is_known = math.isfinite(power.mde)
-    needed = "-"
-    if is_known and power.max_drop > 0:
-        needed = "more than 1024" if power.needed is None else str(power.needed)
-    return (
-        power.metric,
-        str(power.tasks),
-        str(power.rollouts),
-        wording.number(power.mde) if is_known else "?",
-        wording.number(power.max_drop),
-        needed,
-        power.source,
-    )

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
-_LISTED: Final = 10  # names on a line
+_LISTED: Final = 10  # files
+_TASKS_LISTED: Final = 3
 
 
 class Choices(msgspec.Struct, frozen=True):
@@ -60,6 +61,13 @@ class Choices(msgspec.Struct, frozen=True):
         """The fields that are named."""
         named = {"task": self.task, "reward": self.reward}
         return {name: field for name, field in named.items() if field is not None}
+
+
+class SurveyText(msgspec.Struct, frozen=True):
+    """A report on rollouts, and a benchmark file for them, each of whole lines."""
+
+    report: str
+    benchmark: str
 
 
 class WrittenBenchmark(msgspec.Struct, frozen=True):
@@ -100,7 +108,7 @@ class _Survey(msgspec.Struct, frozen=True):
         )
 
 
-def survey(pattern: str, base: Path, describe: Callable[[Note], str]) -> str:
+def survey(pattern: str, base: Path, describe: Callable[[Note], str]) -> SurveyText:
     """Read rollouts, and report what was recognised, found and missing.
 
     `describe` writes a note of theirs in a line.
@@ -110,7 +118,7 @@ def survey(pattern: str, base: Path, describe: Callable[[Note], str]) -> str:
     title = f"a benchmark file to start from, such as {_name(pattern)}.bench.yaml"
     lines = found.lines(title, comments={} if found.is_open else baseline)
     notes = map(describe, found.notes)
-    return _joined([*found.report, *notes, "", *lines])
+    return SurveyText(report=_joined([*found.report, *notes]), benchmark=_joined(lines))
 
 
 def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
@@ -383,17 +391,21 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
         rows = many(source.rows, "rollout")
         kind = ""
         if path.exists():  # otherwise it is remote
-            kind = f"{recognise(open_source(RolloutFile(path, path.name))).name}, "
+            kind = f"{_kind_of(path)}, "
         yield f"{source.path}: {kind}{rows}"
     if len(table.sources) > _LISTED:
         yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
-    for agent, part in table.by_agent():
+    parts = [*table.by_agent()]
+    for agent, part in parts:
         counts = np.diff(part.offsets)
         least = counts.min()
         most = counts.max()
-        each = str(least) if least == most else f"{least} to {most}"
-        tasks = f"{many(len(part.tasks), 'task')} ({listed(part.tasks, _LISTED)})"
-        yield f"agent {agent}: {tasks}, {each} each"
+        each = many(int(most), "rollout")
+        if least < most:
+            each = f"{least} to {each}"
+        of_agent = f"agent {agent}: " if len(parts) > 1 else ""
+        names = listed(part.tasks, _TASKS_LISTED)
+        yield f"{of_agent}{many(len(part.tasks), 'task')}, {each} each: {names}"
     width = max(map(len, table.scores), default=0)
     for name, column in table.scores.items():
         given = column[np.isfinite(column)]
@@ -406,6 +418,12 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
                 values += f", {len(column) - len(given)} missing"
         mark = "  <- the reward" if name == reward else ""
         yield f"  {name:{width}}  {values}{mark}"
+
+
+def _kind_of(path: Path) -> str:
+    """Name the format of a file, as people do: the rows of a .json file are no JSON Lines."""
+    name = recognise(open_source(RolloutFile(path, path.name))).name
+    return "json" if name == "jsonl" and ".json" in path.suffixes else name
 
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:

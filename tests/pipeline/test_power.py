@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import optimize as scipy_optimize
 from scipy import stats as scipy_stats
 
 N = 300
@@ -32,7 +33,9 @@ def test_the_detectable_drop_of_a_mean_follows_from_its_sampling_error(project):
         # the variance of a difference of two runs is 2 p (1 - p) / k, averaged over the tasks
         se = np.sqrt(2 * np.mean(chance * (1 - chance)) / k / N)
         detectable = float(
-            re.search(rf"pass@1 +{N} +{k} +([\d.]+) .* rollouts\n", table)[1]
+            re.search(
+                rf"::k{k}, by its rollouts\n.*\n +pass@1 +{N} +{k} +([\d.]+)", table
+            )[1]
         )
         assert detectable == pytest.approx(quantiles(N) * se, rel=0.1)
 
@@ -47,9 +50,9 @@ def test_a_plan_notes_what_no_gate_can_detect(project):
     )
     plan(project).fnmatch_lines(
         [
+            "<=: one rollout of each task doesn't show how much a task varies*",
             "note: math*: worst_task: it is not a mean over tasks",
             "note: math*: pass@1: 6 tasks: no drop of any size can reach p < 0.01; 7 are needed, or more rollouts of each, `rule: absolute` or `must_pass`",
-            "note: one*: pass@1: *one rollout of each task doesn't show*",
         ]
     )
 
@@ -60,7 +63,11 @@ def test_without_any_rollouts_the_spread_is_assumed(project):
     )
     mde = quantiles(198) * np.sqrt(2 / 6 / 4 / 198)
     plan(project).fnmatch_lines(
-        [f"*pass@1 *198 *4 *{mde:.4f} *an even spread of pass rates"]
+        [
+            "math.bench.yaml::math, if pass rates are spread evenly",
+            "*",
+            f"  pass@1 *198 *4 *{mde:.4f} *",
+        ]
     )
 
 
@@ -69,7 +76,51 @@ def test_the_committed_baseline_comes_first(project):
     project.bench("metrics: [mean_reward]\nbaseline: true")
     assert project.run("--snapshot-update").ret == 0
     (project.path / "runs.jsonl").unlink()
-    plan(project).fnmatch_lines(["*mean_reward *8 *2 * baseline"])
+    plan(project).fnmatch_lines(
+        ["math.bench.yaml::math, by its baseline", "*", "  mean_reward *8 *2 *"]
+    )
+
+
+def test_of_one_rollout_the_largest_sampling_error_is_stated(project):
+    project.rollouts([[1.0]] * 160 + [[0.0]] * 40)
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    table = plan(project).str()
+    (stated,) = re.findall(r"pass@1 +200 +1 +<= ([\d.]+) ", table)
+    # as if each task passed with a chance of .8, and with .8 less the drop on the other side
+    drop = scipy_optimize.brentq(
+        lambda d: d - quantiles(200) * np.sqrt((0.16 + (0.8 - d) * (0.2 + d)) / 200),
+        0,
+        0.8,
+    )
+    assert float(stated) == pytest.approx(drop, rel=0.01)
+
+
+def test_several_rollouts_detect_less_than_one_does_at_worst(project):
+    rng = np.random.default_rng(2)
+    chance = rng.random(N)
+    several = (rng.random((N, 4)) < chance[:, None]).astype(float)
+    project.rollouts(several[:, :1].tolist(), "one.jsonl")
+    project.rollouts(several.tolist(), "four.jsonl")
+    defaults = "defaults: {metrics: [pass@1], baseline: true}\nbenchmarks:\n"
+    names = "".join(
+        f"  - {{name: {n}, rollouts: {n}.jsonl}}\n" for n in ("one", "four")
+    )
+    project.write("math.bench.yaml", defaults + names)
+    one, four = map(
+        float, re.findall(r"pass@1 +300 +\d +[<= ]*([\d.]+)", plan(project).str())
+    )
+    assert four < one / 2
+
+
+def test_the_table_fits_80_columns(project, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    project.rollouts([[1.0, 0.0]] * 8, output_tokens=12)
+    project.bench(
+        "key_metrics: [pass@1, mean/output_tokens]\nbaseline: true\nmetrics: [pass@1]"
+    )
+    lines = project.run("--evalmetrics-plan", "-qq").stdout.lines
+    assert "  pass@1" in "\n".join(lines)
+    assert max(map(len, lines)) <= 80
 
 
 def test_the_plan_says_the_max_drop_that_fits_a_small_baseline(project):

@@ -426,12 +426,12 @@ def test_init_says_what_its_gates_detect_and_what_a_drop_of_005_takes(project):
     planned = project.run("r.bench.yaml", "--evalmetrics-plan").stdout
     written.fnmatch_lines(
         [
-            "What its gates detect with 80 % power:",
-            "  pass@1: a drop of * over 60 tasks x 4 rollouts; 0.0500 takes * rollouts of each task",
+            "What its gates detect with 80 % power, over 60 tasks x 4 rollouts:",
+            "  pass@1: a drop of *; 0.0500 takes * rollouts of each task",
         ]
     )
     (line,) = [text for text in written.lines if text.startswith("  pass@1: a drop of")]
-    detected = line.split("a drop of ")[1].split()[0]
+    detected = line.split("a drop of ")[1].partition(";")[0]
     planned.fnmatch_lines([f"*pass@1 *60 *4 *{detected} *"])
 
 

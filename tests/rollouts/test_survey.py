@@ -22,7 +22,7 @@ def test_rows_of_nemo_gym(project):
     project.rows("runs.jsonl", [dict(zip(names, row, strict=True)) for row in rows])
     text = survey(project)
     assert (
-        "runs.jsonl: jsonl, 6 rollouts\nagent agent: 3 tasks (0, 1, 2), 2 each\n"
+        "runs.jsonl: jsonl, 6 rollouts\n3 tasks, 2 rollouts each: 0, 1, 2\n"
         "  reward  mean 0.5, from 0 to 1  <- the reward\n  turns   mean 1.25, from 0 to 2.5\n"
     ) in text
     assert document(text) == yaml.safe_load(
@@ -36,7 +36,7 @@ def test_names_and_ids_that_would_paint_the_terminal(project):
     tasks = ("a\x1b[2J", "b\n::stop-commands::x\x07")
     project.rows("runs.jsonl", ({"_ng_task_index": task, **row} for task in tasks))
     text = survey(project)
-    assert r"(a\x1b[2J, b\n::stop-commands::x\x07)" in text
+    assert r": a\x1b[2J, b\n::stop-commands::x\x07" in text
     assert r"  cost\x1b[31m\nx  mean 2" in text
     assert text.replace("\n", "").isprintable()
     assert document(text)["expect"] == {"tasks": 2}
@@ -68,7 +68,7 @@ def test_many_files_are_counted(project):
         project.rows(f"{n}.jsonl", [{"_ng_task_index": n, "reward": 1}])
     text = survey(project, "*.jsonl")
     assert "and 2 more files" in text
-    assert "12 tasks (0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more)" in text
+    assert "12 tasks, 1 rollout each: 0, 1, 2 and 9 more\n" in text
 
 
 def test_the_option_prints_a_file_that_works(project):
@@ -80,6 +80,15 @@ def test_the_option_prints_a_file_that_works(project):
     project.write("math.bench.yaml", text[text.index("# a benchmark file") :])
     assert project.run("--snapshot-update").ret == 0
     assert project.run().ret == 0
+
+
+def test_a_json_file_is_no_json_lines(project):
+    rows = [{"task": f"q{n}", "correct": n % 2} for n in range(6)]
+    project.write("flat.json", json.dumps(rows))
+    for row in rows:
+        project.write(f"one/{row['task']}.json", json.dumps(row))
+    assert "flat.json: json, 6 rollouts\n" in survey(project, "flat.json")
+    assert "one/q0.json: json, 1 rollout\n" in survey(project, "one")
 
 
 def test_rows_without_anything_like_a_task(project):

@@ -9,30 +9,49 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.reports import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pytest_evalmetrics.model.results import Power
 
+_WORST = """\
+One rollout of each task doesn't show how much a task varies from run to run:
+these numbers take all variation between tasks for it. Record several rollouts
+to see the real ones.
+"""
 
-def detectable_lines(powers: Sequence[Power]) -> Iterator[str]:
-    """Say which drop each gate detects, and what a smaller one takes."""
+
+def detectable_text(powers: Sequence[Power]) -> str:
+    """Say which drop each gate detects, and what a smaller one takes; empty without gates."""
+    if not powers:
+        return ""
+    sizes = {(power.tasks, power.rollouts) for power in powers}
+    shared = f", over {_size(powers[0])}" if len(sizes) == 1 else ""
     agents = {power.agent for power in powers}
+    lines = [f"What its gates detect with 80 % power{shared}:"]
     for power in powers:
         of_agent = f"{power.agent}, " if len(agents) > 1 else ""
-        name = f"{of_agent}{power.metric}"
-        if not math.isfinite(power.mde):
-            yield f"{name}: not known: {power.reason}"
-            continue
-        size = f"{many(power.tasks, 'task')} x {many(power.rollouts, 'rollout')}"
-        yield f"{name}: a drop of {wording.number(power.mde)} over {size}{_needed(power)}"
+        lines.append(
+            f"  {of_agent}{power.metric}: {_detected(power, is_sized=not shared)}"
+        )
+    worst = _WORST if any(power.is_worst for power in powers) else ""
+    return "\n".join(lines) + f"\n{worst}"
 
 
-def _needed(power: Power) -> str:
-    """Say how many rollouts the drop that matters takes, where it is not detected."""
+def _size(power: Power) -> str:
+    return f"{many(power.tasks, 'task')} x {many(power.rollouts, 'rollout')}"
+
+
+def _detected(power: Power, *, is_sized: bool) -> str:
+    """Say which drop a gate detects, and how many rollouts the drop that matters takes."""
+    if not math.isfinite(power.mde):
+        return f"not known: {power.reason}"
+    worst = " at worst" if power.is_worst else ""
+    over = f" over {_size(power)}" if is_sized else ""
+    detected = f"a drop of {wording.number(power.mde)}{worst}{over}"
     # a drop of more than 1 is one of points, to which no common size applies
     if power.mde <= power.max_drop or power.mde > 1:
-        return ""
+        return detected
     drop = wording.number(power.max_drop)
     if power.needed is None:
-        return f"; {drop} takes more tasks"
-    return f"; {drop} takes {power.needed} rollouts of each task"
+        return f"{detected}; {drop} takes more tasks"
+    return f"{detected}; {drop} takes {power.needed} rollouts of each task"

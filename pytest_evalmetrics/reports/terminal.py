@@ -10,6 +10,7 @@ from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
 from pytest_evalmetrics.reports.console import (
+    CUT,
     beginning,
     broken,
     columns_of,
@@ -217,9 +218,32 @@ def _title(result: BenchmarkResult) -> str:
 
 
 def _short_line(result: BenchmarkResult, reading: Reading) -> str:
-    """Write one line: the check that says most of a benchmark."""
-    line = f"{_title(result)}  {', '.join(_short_phrases(result))}".rstrip()
-    return line if reading.width is None else beginning(line, reading.width)
+    """Write one line: the check that says most of a benchmark, its numbers whole."""
+    phrases = _short_phrases(result)
+    title = _title(result)
+    line = f"{title}  {', '.join(phrases)}".rstrip()
+    if reading.width is None or columns_of(line) <= reading.width:
+        return line
+    first = f"  {''.join(phrases[:1])}{CUT if phrases[1:] else ''}"
+    room = reading.width - columns_of(first)
+    if columns_of(title) > room:
+        title = _short_title(result)
+    line = f"{title}  {''.join(phrases[:1])}"
+    if columns_of(line) > reading.width or not phrases[1:]:
+        return beginning(line, reading.width)
+    for phrase in phrases[1:]:
+        longer = f"{line}, {phrase}"
+        if columns_of(longer) + columns_of(CUT) > reading.width:
+            return f"{line}{CUT}"
+        line = longer
+    return line
+
+
+def _short_title(result: BenchmarkResult) -> str:
+    """Leave out the folders and the file of a benchmark, which its report names."""
+    name = result.id.rpartition("::")[2]
+    mark = " (xfail)" if result.xfail else ""
+    return f"{result.verdict}  {isolated(f'{CUT}::{name}')}{mark}"
 
 
 def _short_lines(

@@ -195,3 +195,18 @@ def test_an_unchanged_metric_says_no_p_value(project):
     (line,) = [line for line in lines if line.startswith("PASS  math")]
     assert "mean_reward 1 (was 1" in line
     assert ", p " not in line
+
+
+def test_a_quiet_line_that_is_too_long_leaves_out_the_file_before_a_number(
+    project, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    project.rollouts([[1, 0]] * 4, name="benchmarks/of_the_agent/runs.jsonl")
+    name = "benchmarks/of_the_agent/long.bench.yaml"
+    project.bench(
+        "metrics: [mean_reward]\nbaseline: {rule: absolute, max_drop: 10%}", name
+    )
+    project.run("--evalmetrics-update")
+    project.run("-q").stdout.fnmatch_lines(
+        ["PASS  ...::math  mean_reward 0.5000 (was 0.5000), 4 tasks, 8 rollouts"]
+    )

@@ -28,7 +28,9 @@ from pytest_evalmetrics.reports.failure import (
     joined,
 )
 from pytest_evalmetrics.rollouts import table_in_memory
-from pytest_evalmetrics.session import PAYLOADS, let_register, session_of
+from pytest_evalmetrics.session.evaluation_session import session_of
+from pytest_evalmetrics.session.item_reports import PAYLOADS
+from pytest_evalmetrics.session.registration import let_register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -45,13 +45,11 @@ from pytest_evalmetrics.reports.failure_layout import shown_paragraph, text_of
 from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.reports.power import power_lines
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
-from pytest_evalmetrics.session import (
-    PAYLOADS,
-    failure_text,
-    let_register,
-    session_of,
-    shared_folder,
-)
+from pytest_evalmetrics.session.beside_retry import RunsAgain
+from pytest_evalmetrics.session.evaluation_session import session_of
+from pytest_evalmetrics.session.item_reports import PAYLOADS, failure_text
+from pytest_evalmetrics.session.registration import let_register
+from pytest_evalmetrics.session.workers import shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
@@ -114,7 +112,7 @@ class BenchmarkFile(pytest.File):
         return items
 
 
-class BenchmarkItem(pytest.Item):
+class BenchmarkItem(RunsAgain, pytest.Item):
     """One benchmark: evaluates it and asserts its gates."""
 
     is_evalmetrics_benchmark = True
@@ -145,9 +143,6 @@ class BenchmarkItem(pytest.Item):
     def obj(self) -> Any:
         """A function: syrupy's location of an item reads its name and module."""
         return BenchmarkItem.runtest
-
-    def _initrequest(self) -> None:
-        """Do nothing: pytest-retry asks any item to forget its fixtures."""
 
     def runtest(self) -> None:
         """Evaluate the benchmark."""

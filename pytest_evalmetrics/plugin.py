@@ -87,7 +87,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Stand beside plugins that select tests, before they begin to."""
     if any(map(config.pluginmanager.has_plugin, _TESTMON)):
-        from pytest_evalmetrics.beside_testmon import BenchmarksBesideTestmon
+        from pytest_evalmetrics.session.beside_testmon import BenchmarksBesideTestmon
 
         config.pluginmanager.register(BenchmarksBesideTestmon())
 
@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Register our session where it has to be there before a benchmark or a check is found."""
     if settings.needs_session(session.config):
-        from pytest_evalmetrics.session import session_of
+        from pytest_evalmetrics.session.evaluation_session import session_of
 
         session_of(session.config).start()
 
@@ -109,7 +109,7 @@ def pytest_collection_modifyitems(
     # a folder of baselines may be all that is left of a benchmark
     has_session = has_session or settings.BASELINES in config.stash
     if has_session or any(map(settings.has_fixture, items)):
-        from pytest_evalmetrics.session import session_of
+        from pytest_evalmetrics.session.evaluation_session import session_of
 
         session_of(config).record(items)
         config.stash[settings.COLLECTED] = items[:]
@@ -131,7 +131,8 @@ def pytest_exception_interact(
 ) -> None:
     """Have the session see what can't be collected: it may hold benchmarks."""
     if isinstance(report, pytest.CollectReport):
-        from pytest_evalmetrics.session import hook_failure, session_of
+        from pytest_evalmetrics.session.evaluation_session import session_of
+        from pytest_evalmetrics.session.registration import hook_failure
 
         session_of(node.config)
         if (
@@ -207,7 +208,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return answer_here(config, _command_of(config))
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.layout import visible_lines
-    from pytest_evalmetrics.session import let_register
+    from pytest_evalmetrics.session.registration import let_register
 
     try:
         with let_register(config):
@@ -257,7 +258,7 @@ def pytest_collect_file(
 
     with imported_for_good():
         from pytest_evalmetrics.items import BenchmarkFile
-        from pytest_evalmetrics.session import session_of
+        from pytest_evalmetrics.session.evaluation_session import session_of
 
     session_of(parent.config)  # sees that --lf passes over a file
     return BenchmarkFile.from_parent(parent, path=file_path)
@@ -282,7 +283,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
     if unused is not None:
         from pytest_evalmetrics.baselines.unused import handle_unused
-        from pytest_evalmetrics.session import let_register
+        from pytest_evalmetrics.session.registration import let_register
 
         let_register(config)
 

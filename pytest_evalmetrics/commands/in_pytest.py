@@ -62,7 +62,7 @@ def answer_in(
     # what is built in is known by its import
     from pytest_evalmetrics import evaluate, gates, metrics, rollouts  # noqa: F401
     from pytest_evalmetrics.reports import reporters  # noqa: F401
-    from pytest_evalmetrics.session import let_register
+    from pytest_evalmetrics.session.registration import let_register
 
     try:
         with let_register(config):

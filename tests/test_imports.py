@@ -170,6 +170,7 @@ RULES = {
             "model",
             "reports.check_wording",
             "reports.failure",
+            "reports.flipped_tasks",
             "reports.html",
             "reports.payload",
             "reports.run_wording",

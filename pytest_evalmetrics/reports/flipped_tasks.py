@@ -198,3 +198,21 @@ def task_lines(result: BenchmarkResult) -> Iterator[TaskLine]:
 
 def _one_line(text: str) -> str:
     return visible(both_ends(" ".join(text.split()), _TEXT))
+
+
+# -- on the page's overview ------------------------------------------------------------------
+
+
+def task_excerpts(result: BenchmarkResult, most: int) -> Iterator[WorseTask]:
+    """Show the tasks that got worse most, each text in one short line."""
+    if not most:
+        return
+    for task in worse_tasks(result, most):
+        yield structs.replace(
+            task,
+            prompt="",
+            reason="",
+            expected=_one_line(task.expected),
+            was=_one_line(task.was or ""),
+            now=_one_line(task.now),
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import structs
@@ -11,8 +11,9 @@ from msgspec import structs
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
-from pytest_evalmetrics.reports import check_wording, run_wording, wording
+from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
 from pytest_evalmetrics.reports.failure import accepting, is_accepted_by_update
+from pytest_evalmetrics.reports.flipped_tasks import WorseTask, task_excerpts
 from pytest_evalmetrics.reports.sentences import (
     behaviour_details,
     bound_of,
@@ -88,21 +89,24 @@ class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     key: bool  # whether it is a key metric
     value: float
-    low: float | None
-    high: float | None
-    level: float | None
-    method: str
-    unsure: str  # why it has no interval
-    tasks: int | None
-    verdict: str  # of its gates, the worst; empty without any
-    bounds: tuple[str, ...]
-    limits: tuple[Limit, ...]
-    baseline: float | None
-    change: Change | None
-    p: float | None
-    less: bool  # whether less is better
-    paired: PairedChange | None
-    score: str  # the score that it reduces, whose unit it has; empty for the reward
+    # its own interval at `level`; None without one
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    method: str = ""
+    unsure: str = ""  # why it has no interval
+    tasks: int | None = None
+    verdict: str = ""  # of its gates, the worst; empty without any
+    bounds: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    baseline: float | None = None
+    change: Change | None = None
+    p: float | None = None
+    less: bool = False  # whether less is better
+    paired: PairedChange | None = None
+    score: str = (
+        ""  # the score that it reduces, whose unit it has; empty for the reward
+    )
 
 
 def metrics_of(result: BenchmarkResult) -> list[MetricRow]:
@@ -114,42 +118,66 @@ def metrics_of(result: BenchmarkResult) -> list[MetricRow]:
             checks.setdefault(key, []).append(check)
     rows = []
     for agent in result.agents:
-        estimates = {each.name: each for each in agent.estimates.values()}
+        estimates = {estimate.name: estimate for estimate in agent.estimates.values()}
         for name in dict.fromkeys((*estimates, *agent.key_metrics)):
-            own = checks.get((agent.agent, name), [])
-            rows.append(_metric(agent, name, estimates.get(name), own))
+            row = _measured_row(agent, name, estimates.get(name))
+            rows.append(_gated_row(row, checks.get((agent.agent, name), [])))
     return sorted(rows, key=lambda row: (not row.verdict, not row.key))
 
 
-def _metric(
-    agent: AgentResult, name: str, estimate: Estimate | None, checks: Sequence[Check]
+def _measured_row(
+    agent: AgentResult, name: str, estimate: Estimate | None
 ) -> MetricRow:
-    interval = None if estimate is None else estimate.interval
-    compared = [check for check in checks if check.gate is Gate.BASELINE]
-    last = compared[-1] if compared else None
-    change = (None, None, None) if last is None else check_wording.change_of(last)
-    return MetricRow(
+    """Write a metric's value, with its interval where it has one."""
+    is_key = name in agent.key_metrics
+    score = _score_of(name)
+    if estimate is None:
+        value = agent.key_metrics[name]
+        return MetricRow(
+            agent=agent.agent, name=name, key=is_key, value=value, score=score
+        )
+    row = MetricRow(
         agent=agent.agent,
         name=name,
-        key=name in agent.key_metrics,
-        value=agent.key_metrics[name] if estimate is None else estimate.value,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
-        level=None if interval is None else interval.level,
-        method="" if interval is None else interval.method,
-        unsure="" if estimate is None else estimate.reason,
-        tasks=None if estimate is None else estimate.tasks,
+        key=is_key,
+        value=estimate.value,
+        unsure=estimate.reason,
+        tasks=estimate.tasks,
+        score=score,
+    )
+    interval = estimate.interval
+    if interval is None:
+        return row
+    return structs.replace(
+        row,
+        low=interval.low,
+        high=interval.high,
+        level=interval.level,
+        method=interval.method,
+    )
+
+
+def _gated_row(row: MetricRow, checks: Sequence[Check]) -> MetricRow:
+    """Add to a metric what it is held against."""
+    bounded = [check for check in checks if check.bound is not None]
+    row = structs.replace(
+        row,
         verdict=_worst(check.verdict for check in checks),
-        bounds=tuple(
-            check_wording.expected(check) for check in checks if check.bound is not None
-        ),
+        bounds=tuple(map(check_wording.expected, bounded)),
         limits=tuple(limit for check in checks for limit in _limits(check)),
-        baseline=None if last is None else check_wording.sides_of(last)[0],
+    )
+    compared = [check for check in checks if check.gate is Gate.BASELINE]
+    if not compared:
+        return row
+    last = compared[-1]
+    change = check_wording.change_of(last)
+    return structs.replace(
+        row,
+        baseline=check_wording.sides_of(last)[0],
         change=None if change[0] is None else change,
-        p=None if last is None else check_wording.p_value(last),
-        less=last is not None and _less_is_better(last),
-        paired=None if last is None else _paired(last),
-        score=_score_of(name),
+        p=check_wording.p_value(last),
+        less=_less_is_better(last),
+        paired=_paired(last),
     )
 
 
@@ -223,9 +251,13 @@ class OverviewRow(msgspec.Struct, frozen=True, kw_only=True):
     missing: int
     drift: tuple[str, ...]  # metrics that drift over the history, in words
     stale: str  # why its baseline is too old; empty if it is not
-    metric: MetricRow | None  # the main one
-    reason: str  # the first one why it fails
+    metric: MetricRow | None  # the one that says most
+    # what it is judged by: its change, its bound, or a reason that is no number
+    shown: Literal["change", "bound", "reason"]
+    reason: str  # why it does not pass
     reasons: int
+    again: str  # the command that evaluates it again; empty if it passes
+    examples: tuple[WorseTask, ...]  # the tasks that got worse most
     # of several agents the verdict, and the value of the main metric
     by_agent: dict[str, tuple[str, float | None]]
 
@@ -239,43 +271,91 @@ def overview(
     result: BenchmarkResult,
     metrics: Sequence[MetricRow],
     runs: Sequence[HistoryRun] = (),
+    *,
+    examples: int = 0,
 ) -> OverviewRow:
-    """Summarize a benchmark in one row: its verdict, its main metric, and why it failed."""
-    main = min(metrics, key=_unimportance, default=None)
-    several = len(_verdicts(result)) > 1
-    reasons = [
-        (check_wording.of_agent(check) if several else "") + reason_of(check)
-        for check in result.checks
-        if check.verdict is result.verdict and check.verdict is not Verdict.PASS
-    ]
-    values = {}
+    """Summarize a benchmark in one row: its verdict, its main metric, and why it failed.
+
+    `examples` is the number of tasks that got worse to show.
+    """
+    leading = triage.leading(result)
+    main = _main_metric(result, leading, metrics)
+    verdicts = _verdicts(result)
+    several = len(verdicts) > 1
+    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    passes = result.verdict is Verdict.PASS
+    values: dict[str, float] = {}
     if main is not None:
         values = {row.agent: row.value for row in metrics if row.name == main.name}
-    by_agent = [
-        (agent, (verdict, values.get(agent)))
-        for agent, verdict in _verdicts(result).items()
-    ]
+    by_agent = {
+        agent: (verdict, values.get(agent))
+        for agent, verdict in list(verdicts.items())[:_COLUMNS]
+    }
     return OverviewRow(
         id=result.id,
         name=result.name,
         file=result.file,
         verdict=result.verdict,
         xfail=result.xfail,
-        agents=tuple(_verdicts(result)) if several else (),
+        agents=tuple(verdicts) if several else (),
         tasks=max((agent.tasks for agent in result.agents), default=0),
         rollouts=sum(agent.rollouts for agent in result.agents),
         missing=sum(agent.missing for agent in result.agents),
         drift=runs[-1].drift if runs else (),
         stale="" if result.stale is None else stale_text(result.stale),
         metric=main,
-        reason=reasons[0][:_REASON] if reasons else "",
-        reasons=len(reasons),
-        by_agent=dict(by_agent[:_COLUMNS]) if several else {},
+        shown="reason" if main is None else _judged_by(leading),
+        reason="" if passes or leading is None else _why(result, leading)[:_REASON],
+        reasons=sum(check.verdict is result.verdict for check in unmet),
+        again="" if passes else _again(result),
+        examples=() if result.xfail else tuple(task_excerpts(result, examples)),
+        by_agent=by_agent if several else {},
     )
+
+
+def _main_metric(
+    result: BenchmarkResult, leading: Check | None, metrics: Sequence[MetricRow]
+) -> MetricRow | None:
+    """Return the metric of the leading check, or else the first that matters; None without any."""
+    if leading is not None:
+        wanted = (check_wording.checked_agent(result, leading), leading.name)
+        for row in metrics:
+            if (row.agent, row.name) == wanted:
+                return row
+    return min(metrics, key=_unimportance, default=None)
 
 
 def _unimportance(row: MetricRow) -> tuple[int, bool, bool]:
     return _SEVERITY[row.verdict], not row.key, row.name.startswith("mean/")
+
+
+def _judged_by(leading: Check | None) -> Literal["change", "bound", "reason"]:
+    if leading is None:
+        return "change"
+    if leading.verdict is Verdict.INCONCLUSIVE:
+        return "reason"
+    if leading.gate is Gate.THRESHOLD:
+        return "bound"
+    return "change" if leading.comparison is not None else "reason"
+
+
+def _why(result: BenchmarkResult, leading: Check) -> str:
+    """Write the reason of a check, with all agents that it holds for."""
+    reason = reason_of(leading)
+    agents = [
+        check.agent
+        for check in result.checks
+        if check.name == leading.name
+        and check.verdict is leading.verdict
+        and reason_of(check) == reason
+    ]
+    named = [agent for agent in dict.fromkeys(agents) if agent]
+    return f"{', '.join(named)}: {reason}" if named else reason
+
+
+def _again(result: BenchmarkResult) -> str:
+    """Write the command that evaluates a benchmark again; empty for one without a file."""
+    return f"pytest {shlex.quote(result.id)}" if result.file else ""
 
 
 def _verdicts(result: BenchmarkResult) -> dict[str, str]:
@@ -455,6 +535,15 @@ class AgreementView(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Lead(msgspec.Struct, frozen=True):
+    """What the head says first: the change of a metric, or a reason that is no number."""
+
+    agent: str = ""  # of the metric
+    metric: str = ""  # empty where the reason says it
+    why: str = ""
+    fix: str = ""  # the way out; empty where it passes
+
+
 class BenchmarkView(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark's page without its tasks."""
 
@@ -474,6 +563,7 @@ class BenchmarkView(msgspec.Struct, frozen=True, kw_only=True):
     history: HistoryView
     agreements: tuple[AgreementView, ...]
     recorded: tuple[str, ...]
+    lead: Lead
     again: str  # the command that evaluates it again
     accept: str  # the one that accepts the change; empty where nothing can be accepted
     short: bool
@@ -512,11 +602,25 @@ def about(
         history=HistoryView() if short else history_of(result, runs, metrics),
         agreements=tuple(_agreements(result)),
         recorded=tuple(wording.recorded_lines(result.recorded)),
-        again=f"pytest {shlex.quote(result.id)}" if result.file else "",
+        lead=_lead(result, metrics),
+        again=_again(result),
         accept=_accepting_command(result),
         short=short,
     )
     return _shortened(view) if short else view
+
+
+def _lead(result: BenchmarkResult, metrics: Sequence[MetricRow]) -> Lead:
+    leading = triage.leading(result)
+    if leading is None:
+        return Lead()
+    fix = hint_of(leading)[:_TEXT]
+    metric = _main_metric(result, leading, metrics)
+    is_change = metric is not None and metric.paired is not None
+    if metric is not None and is_change and _judged_by(leading) == "change":
+        return Lead(agent=metric.agent, metric=metric.name, fix=fix)
+    why = "" if result.verdict is Verdict.PASS else _why(result, leading)
+    return Lead(why=why[:_TEXT], fix=fix)
 
 
 def _accepting_command(result: BenchmarkResult) -> str:

@@ -194,6 +194,8 @@ def _list_tasks(parts: Sequence[PagePart], left: int) -> None:
 # -- the file --------------------------------------------------------------------------------
 
 _WARNINGS = 50
+_EXAMPLES = 3  # tasks of a benchmark in the overview
+_WITH_EXAMPLES = 8  # benchmarks that have them
 _LISTED = 1000  # benchmarks without a result
 _STYLES = ("uplot/uPlot.min.css", "base.css", "page.css")
 _SCRIPTS = (
@@ -230,10 +232,11 @@ def page(
         summary = b"" if short else kept.read(name, "about")
         return b'{"pictures":%b,%b' % (summary or b"{}", text[1:])
 
-    parts = [
-        _part(result, kept, report.history.get(result.id, ()))
-        for result in results.values()
-    ]
+    parts = []
+    for at, result in enumerate(results.values()):
+        runs = report.history.get(result.id, ())
+        examples = _EXAMPLES if at < _WITH_EXAMPLES else 0
+        parts.append(_part(result, kept, runs, examples=examples))
     left_out = fit(parts, describe)
     head, tail = _shell(static_page(report))
     yield head
@@ -259,12 +262,16 @@ def page_of(name: Literal["site", "noise"], data: object) -> Iterator[bytes]:
 
 
 def _part(
-    result: BenchmarkResult, kept: KeptTexts, runs: Sequence[HistoryRun]
+    result: BenchmarkResult,
+    kept: KeptTexts,
+    runs: Sequence[HistoryRun],
+    *,
+    examples: int,
 ) -> PagePart:
     brief = kept.size(result.id, "brief")
     return PagePart(
         name=result.id,
-        row=as_data(overview(result, metrics_of(result), runs)),
+        row=as_data(overview(result, metrics_of(result), runs, examples=examples)),
         brief=brief,
         tasks=kept.size(result.id, "tasks"),
         talks=kept.size(result.id, "talks"),

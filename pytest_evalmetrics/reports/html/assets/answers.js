@@ -73,14 +73,24 @@ function sideOf(title, attempts, first, shown, less) {
       : null);
 }
 
-const NO_TEXT = "fields: {prompt: ..., answer: ..., reason: ...}";
+const NO_TEXT = "No text is recognised in the rows of this task. Name the fields that hold it: ";
+const TEXT_FIELDS = "fields: {prompt: ..., answer: ..., reason: ...}";
+const NOT_KEPT = "This page keeps the texts of the tasks that changed most, of benchmarks that do not pass. "
+  + "The rows below hold this task's.";
+
+const noTextNote = () => h("p", { class: "note" }, NO_TEXT, h("code", {}, TEXT_FIELDS));
+
+const hasTextOf = (flip) => [...flip.before, ...flip.now].some((attempt) => attempt.text);
+
+// Why a task has no answers to show: its rows hold none, or it is not among those that are kept.
+function withoutAnswers(flips, verdict) {
+  const isSilent = verdict !== "PASS" && !flips.some(hasTextOf);
+  return isSilent ? noTextNote() : h("p", { class: "note" }, NOT_KEPT);
+}
 
 // All that a task's rows hold in words; `talk` has the turns of its attempts.
 function answersDetail(flip, talk, less) {
-  if (!flip) {
-    return null;
-  }
-  const hasText = [...flip.before, ...flip.now].some((attempt) => attempt.text);
+  const hasText = hasTextOf(flip);
   const [before, now] = tellingAttempts(flip, less);
   const texts = before && now ? compared(before.text, now.text) : [before?.text, now?.text];
   const turnsOf = (side, attempt) => (talk && attempt ? talk[side][String(attempt.sample)] || [] : []);
@@ -101,7 +111,7 @@ function answersDetail(flip, talk, less) {
       ? h("div", { class: "sides" },
         sideOf("Before", flip.before, before, texts[0], less),
         sideOf("Now", flip.now, now, texts[1], less))
-      : h("p", { class: "note" }, "No text is recognised in the rows of this task. Name the fields that hold it: ",
-        h("code", {}, NO_TEXT)),
+      : null,
+    hasText || conversationPart ? null : noTextNote(),
     conversationPart);
 }

@@ -2,6 +2,7 @@
 
 const KINDS = { worse: "worse", better: "better", same: "unchanged", new: "new", gone: "gone", none: "no value" };
 const NOISE = 1e-12;
+const CLAMPED = 40; // letters of a task's id, which the list may clamp
 const CELLS = 8; // attempts that are drawn as squares
 
 const meanAt = (values, i) => (values ? values[i] : null);
@@ -25,7 +26,7 @@ function kindOf(found, about, i, change, less) {
 function taskItems(found, about, score, flips) {
   const column = found.scores.indexOf(score);
   const less = about.lower.includes(score);
-  return found.ids.map((id, i) => {
+  const items = found.ids.map((id, i) => {
     const was = meanAt(found.was[column], i);
     const now = meanAt(found.now[column], i);
     const change = was === null || now === null ? null : now - was;
@@ -33,6 +34,8 @@ function taskItems(found, about, score, flips) {
     const good = change === null ? null : (less ? -change : change);
     return { i, id, was, now, change, kind, good, notes: found.notes[i] || [], flip: flips.get(id) };
   });
+  // of tasks that changed alike task 9 comes before task 10
+  return items.sort((a, b) => collator.compare(a.id, b.id));
 }
 
 // A task's rewards as squares: filled by their size where they lie in [0, 1], else as numbers.
@@ -144,10 +147,11 @@ function messagesOf(item) {
 }
 
 function taskDetail(found, item, context) {
-  const { several, address, talks, less } = context;
+  const { several, address, talks, less, flips, verdict } = context;
   const talk = talks && Object.hasOwn(talks, item.id) ? talks[item.id] : null;
   return h("div", { class: "detail" },
-    answersDetail(item.flip, talk, less),
+    item.id.length > CLAMPED ? h("p", { class: "task-id" }, own(item.id)) : null,
+    item.flip ? answersDetail(item.flip, talk, less) : withoutAnswers(flips, verdict),
     attemptsTable(found, item, several, address),
     otherScores(found, item, several),
     messagesOf(item));
@@ -231,6 +235,8 @@ function labelled(text, control) {
   return h("label", {}, text, control);
 }
 
+const KEYS = "j, k: next and previous task; o: open it";
+
 function tasksPart(found, about, prefix, benchmark, agentFlips, talks) {
   const several = Boolean(about.compared);
   const less = about.lower.includes(about.reward);
@@ -243,7 +249,7 @@ function tasksPart(found, about, prefix, benchmark, agentFlips, talks) {
   };
   const wanted = { text: "", kind: "", score: about.reward, transition: null, slice: null };
   let items = [];
-  const context = { several, less, talks };
+  const context = { several, less, talks, flips: agentFlips, verdict: benchmark.verdict };
   const toggle = (item, button) => {
     const row = button.closest("tr");
     const isOpen = button.getAttribute("aria-expanded") === "true";
@@ -400,8 +406,7 @@ function tasksPart(found, about, prefix, benchmark, agentFlips, talks) {
   return h("div", { class: several ? "tasks-grid" : "" },
     several ? matrixPlace : null,
     h("div", { class: "tasks-list" },
-      h("div", { class: "tools" }, tools),
+      h("div", { class: "tools" }, tools, h("p", { class: "muted keys" }, KEYS)),
       cut,
-      h("p", { class: "muted keys" }, "In the list, j and k go to the next and the previous task, o opens it."),
       list.element));
 }

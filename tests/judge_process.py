@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from pydantic import TypeAdapter
-from transport.conftest import Server
+from scoring.transport.conftest import Server
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Calls, Row, Terms
 from pytest_evalmetrics.scoring.scorers import make_scorers
@@ -18,7 +18,7 @@ CHAT = "/v1/chat/completions"
 class JudgeProcess(Server):
     """A process of scorers/judge.py; what it saw is counted from `forget` on."""
 
-    script = Path(__file__).parent / "scorers" / "judge.py"
+    script = Path(__file__).parent / "scoring" / "scorers" / "judge.py"
 
     def __init__(self):
         super().__init__()

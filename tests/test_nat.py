@@ -30,7 +30,7 @@ def url(tmp_path_factory):
         server = subprocess.Popen(
             [
                 str(PYTHON),
-                str(Path(__file__).parent / "scorers" / "nat_server.py"),
+                str(Path(__file__).parent / "scoring" / "scorers" / "nat_server.py"),
                 str(port),
             ],
             stdout=subprocess.PIPE,
@@ -116,7 +116,7 @@ def test_trajectory_scores_are_those_of_the_toolkits_evaluator(project, judge_se
         }
         for n in ("1", "2", "3", "4", "5", "3.5", "10")
     ]
-    peer = Path(__file__).parent / "scorers" / "nat_trajectory.py"
+    peer = Path(__file__).parent / "scoring" / "scorers" / "nat_trajectory.py"
     process = subprocess.run(
         [str(PYTHON), str(peer)],
         input=json.dumps(rows),

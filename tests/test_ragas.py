@@ -140,7 +140,7 @@ def ours(project, rows, judge_server):
 
 def test_scores_are_those_of_ragas(project, judge_server):
     rows = all_rows()
-    peer = Path(__file__).parent / "scorers" / "ragas_peer.py"
+    peer = Path(__file__).parent / "scoring" / "scorers" / "ragas_peer.py"
     url = judge_server.url().removesuffix(CHAT) + "/v1"
     process = subprocess.run(
         [str(PYTHON), str(peer), url],

@@ -13,13 +13,13 @@ import pytest
 from conftest import Project
 from forked import Run
 from pseudo_terminal import sent_to_terminal
-from transport.conftest import Server
+from scoring.transport.conftest import Server
 
 
 class Endpoint(Server):
     """A process of scorers/endpoint.py, whose requests are counted from `forget` on."""
 
-    script = Path(__file__).parent / "scorers" / "endpoint.py"
+    script = Path(__file__).parent / "scoring" / "scorers" / "endpoint.py"
 
     def forget(self):
         self.earlier = self.seen()["posts"]
@@ -68,12 +68,8 @@ class Scored(Project):
         return super().run("-p", "cacheprovider", *args)  # its folder holds the journal
 
     def artifacts(self):
-        names = (
-            "report.json",
-            "row_scores.jsonl",
-            "summary.md",
-            "aggregate_metrics.json",
-        )
+        """Read those that don't tell whether the journal answered."""
+        names = ("report.json", "row_scores.jsonl", "aggregate_metrics.json")
         return [(self.path / "evalmetrics" / name).read_bytes() for name in names]
 
     def row_scores(self):
@@ -185,6 +181,22 @@ def test_a_second_run_pays_only_for_what_is_new(scored):
     scored.data({"score": 0.99}, *({"score": n / 10} for n in range(5)))
     scored.run("a.bench.yaml")
     assert scored.endpoint.posts == 6
+
+
+def test_a_run_that_the_journal_answers_alone_says_so_under_q_and_in_the_summary(
+    scored,
+):
+    scored.data(*({"score": n / 10} for n in range(5)))
+    scored.bench("metrics: mean_reward")
+    scored.run()
+    summary = scored.path / "evalmetrics/summary.md"
+    assert "Nothing was called" not in summary.read_text(encoding="utf-8")
+    result = scored.run("-q")
+    result.stdout.fnmatch_lines(
+        ["note: nothing was called: the journal gave all 5 answers"]
+    )
+    text = summary.read_text(encoding="utf-8")
+    assert "Nothing was called: the journal gave all 5 answers." in text
 
 
 def test_a_replay_reports_failed_rows_as_the_run_did(scored):

@@ -25,7 +25,7 @@ from measuring import ROUNDS, pytest_run, served, wall
 class Scoring:
     """Each row is scored by an endpoint."""
 
-    server, path = "transport/server.py", "/ok"
+    server, path = "scoring/transport/server.py", "/ok"
     rows, samples, at_once, latency = 10_000, 1, 64, 0.02
     sizes = 2_000, 10_000, 50_000
 
@@ -75,7 +75,7 @@ class Scoring:
 class Generating:
     """Each row is answered by a model, several times."""
 
-    server, path = "generation/openai_server.py", "/v1/chat/completions"
+    server, path = "scoring/generation/openai_server.py", "/v1/chat/completions"
     rows, samples, at_once, latency = 2_000, 4, 128, 0.05
     sizes = 500, 2_000, 5_000
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import aiohttp
 from calling import Scoring, bare, project
 from measuring import BARE, ROUNDS, pytest_run, served, wall
-from transport.fakes import Client
+from scoring.transport.fakes import Client
 
 JOURNAL = ("--evalmetrics-journal=journal.log", "--evalmetrics-refresh")
 MODES = {"journal": JOURNAL, "none": ("--evalmetrics-no-journal",)}

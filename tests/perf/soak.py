@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from transport.soaking import PARALLELISM, REFUSED, soak
+from scoring.transport.soaking import PARALLELISM, REFUSED, soak
 
 
 def main(rows=10_000, kills=10, seed=0):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from generation.running import online
+from scoring.generation.running import online
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="its simulation looks into /proc"

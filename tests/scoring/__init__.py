@@ -1,0 +1,1 @@
+"""Tests of what calls, asks and scores, room by room."""

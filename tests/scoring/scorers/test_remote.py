@@ -1,0 +1,62 @@
+"""Scores in an endpoint's answer; an error beside a score is a failed row."""
+
+import pytest
+from scoring.scorers.offline import entry
+
+from pytest_evalmetrics.errors import RowError
+
+
+def score(path="$.score"):
+    """Read one entry of a remote scorer's `scores:`."""
+    parser = {"type": "json", "json_path": path}
+    scores = [{"name": "s", "parser": parser}]
+    return entry(type="remote", url="http://h/x", body={}, scores=scores).scores[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "expected"),
+    [
+        ("$.score", {"score": 0.5}, 0.5),
+        ("$.score", {"score": "0.5"}, 0.5),
+        ("$.score", {"error": None, "score": 0.5}, 0.5),
+        ("$.score", {"error": "", "errors": [], "score": 0.5}, 0.5),
+        ("$.score", {"error": 0.25, "score": 0.5}, 0.5),
+        ("$.error", {"error": 0.25, "score": 0.5}, 0.25),
+        ("$.result.score", {"result": {"score": 0.5}, "success": True}, 0.5),
+    ],
+)
+def test_a_score_is_read(path, answer, expected):
+    assert score(path).read(answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "kind"),
+    [
+        ("$.score", {"error": "no judge", "score": 0.0}, "error-in-answer"),
+        ("$.score", {"error": {"code": 429}, "score": 0}, "error-in-answer"),
+        ("$.score", {"error": True, "score": 0}, "error-in-answer"),
+        ("$.score", {"error": 500, "score": 0}, "error-in-answer"),
+        ("$.score", {"errors": ["no judge"], "score": 0}, "error-in-answer"),
+        ("$.score", {"success": False, "score": 0}, "error-in-answer"),
+        ("$['score']", {"error": "no judge", "score": 0}, "error-in-answer"),
+        (
+            "$.result.score",
+            {"error": "no judge", "result": {"score": 0}},
+            "error-in-answer",
+        ),
+        (
+            "$.result.score",
+            {"result": {"error": "no judge", "score": 0}},
+            "error-in-answer",
+        ),
+        ("$.score", {"score": "1_0"}, "no-number"),
+        ("$.score", {"score": "nan"}, "no-number"),
+        ("$.score", {"score": "\uff11"}, "no-number"),
+        ("$.score", {"score": None}, "no-score"),
+        ("$.score", {"other": 1}, "no-score"),
+    ],
+)
+def test_what_is_no_score(path, answer, kind):
+    with pytest.raises(RowError) as raised:
+        score(path).read(answer)
+    assert raised.value.kind == kind

@@ -1,0 +1,128 @@
+import gzip
+import json
+
+import pytest
+from scoring.transport.fakes import Client, ok, raw, records_in, status
+
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.scoring.transport.journal_copies import (
+    clear_journal,
+    export_journal,
+    import_journal,
+)
+
+
+@pytest.fixture
+def journal(client, path):
+    """Three answers and two failures."""
+    answer, large = raw(b'{"n": 1.00, "e": "\\n"}'), ok({"text": "x" * 10_000})
+    client(*[answer] * 3, status(422, "no"), status(422), large, mode="normal")
+    client.ask_many(range(5), 1)
+    return path
+
+
+def test_what_is_exported_can_be_imported_elsewhere(journal, tmp_path):
+    file, other = tmp_path / "out" / "j.jsonl", tmp_path / "other" / "journal.log"
+    assert export_journal(journal, file) == 3
+    assert import_journal(other, file) == 3
+    assert import_journal(other, file) == 0  # what is there stays
+    assert len(records_in(journal)) == 5
+    assert records_in(other) == records_in(journal)
+    export_journal(other, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
+    with Client(other) as client:
+        assert client(mode="replay").ask({"row": 2}).body == {"n": 1.0, "e": "\n"}
+    bodies = {kept.body for kept in records_in(other).values()}
+    assert bodies == {'{"n": 1.00, "e": "\\n"}', None}
+
+
+def test_the_same_answers_give_the_same_bytes_in_the_order_of_keys(journal, tmp_path):
+    for name in ("a/j.jsonl", "a/j.jsonl.gz", "b/j.jsonl.gz"):
+        export_journal(journal, tmp_path / name)
+    text, data, again = (path.read_bytes() for path in sorted(tmp_path.glob("[ab]/*")))
+    assert data == again
+    assert data[3:8] == bytes(5)  # no file name, no time
+    assert gzip.decompress(data) == text
+    head, *lines = (json.loads(line) for line in text.splitlines())
+    assert head == {"format": "evalmetrics-journal", "version": 1}
+    keys = [("failure" in line, line["key"]) for line in lines]
+    assert keys == sorted(keys)
+    assert len(list((tmp_path / "a").iterdir())) == 2  # no temporary file
+
+
+LINE = '{"key": %s, "status": 200, "latency_s": 1, "attempts": 1, "created": 1, "body": %s}'
+FAILED = (
+    '{"key": "ab", "failure": {"kind": %s, "message": "m", "hint": null, "status": null, '
+    '"attempts": %s, "body": null, "created": %s}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "expected"),
+    [
+        (1, '{"format": "other"}', "expected {"),
+        (1, "", "expected {"),
+        (3, "{broken", "expected an answer"),
+        (3, LINE % ('"xyz"', '"1"'), "expected an answer"),
+        (3, LINE % ('"ab"', "1"), "expected an answer"),
+        (5, FAILED % (3, 2, 1.0), "expected an answer"),
+        (5, FAILED % ("null", 2, 1.0), "expected an answer"),
+        (5, FAILED % ('"k"', '"2"', 1.0), "expected an answer"),
+        (5, FAILED % ('"k"', 2, '""'), "expected an answer"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_imported(
+    journal, tmp_path, line, text, expected
+):
+    file = tmp_path / "j.jsonl"
+    export_journal(journal, file)
+    lines = file.read_text().splitlines()
+    lines[line - 1] = text
+    file.write_text("\n".join(lines) + "\n")
+    other = tmp_path / "other.log"
+    with pytest.raises(EvalMetricsError, match=expected) as error:
+        import_journal(other, file)
+    assert str(error.value).startswith(f"{file}:{line}: ")
+    assert not other.exists()
+
+
+def test_what_is_no_file_of_ours_is_refused(journal, tmp_path):
+    export_journal(journal, tmp_path / "j.gz")
+    (tmp_path / "cut.gz").write_bytes((tmp_path / "j.gz").read_bytes()[:-30])
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "text.gz").write_text("not gzip")
+    for name in ("cut.gz", "empty.jsonl", "text.gz", "missing.jsonl"):
+        with pytest.raises(EvalMetricsError, match=name.replace(".", r"\.")):
+            import_journal(tmp_path / "other.log", tmp_path / name)
+    assert not (tmp_path / "other.log").exists()
+
+
+def test_a_failed_export_leaves_the_old_file(journal, client, tmp_path):
+    client()
+    old = tmp_path / "j.jsonl"
+    old.write_text("old")
+    journal.write_text("no journal any more")
+    for source in (journal, tmp_path / "missing.log"):
+        with pytest.raises(EvalMetricsError, match=r"not a journal|can't be exported"):
+            export_journal(source, old)
+    assert old.read_text() == "old"
+    assert not (tmp_path / "missing.log").exists()
+    assert not list(tmp_path.glob(".*"))  # no temporary file
+
+
+def test_clearing_empties_it_and_gives_the_space_back(journal, client):
+    client.ask_many(range(100, 200), 1)
+    client()
+    assert journal.stat().st_size > 1_000_000
+    assert clear_journal(journal) == 103
+    assert records_in(journal) == {}
+    assert journal.stat().st_size < 100_000
+
+
+def test_clearing_where_there_is_none(tmp_path):
+    missing = tmp_path / "none.log"
+    assert clear_journal(missing) == 0
+    assert not missing.exists()
+    (tmp_path / "text").write_text("no database at all" * 100)
+    with pytest.raises(EvalMetricsError, match="is not a journal"):
+        clear_journal(tmp_path / "text")

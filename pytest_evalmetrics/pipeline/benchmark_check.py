@@ -13,10 +13,10 @@ from pytest_evalmetrics.pipeline.preflight import (
     metric_problems,
     metric_texts,
     problem_at,
-    texts_below,
     unknown_metrics,
 )
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
+from pytest_evalmetrics.pipeline.template_trials import texts_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

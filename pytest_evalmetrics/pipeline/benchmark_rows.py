@@ -7,7 +7,7 @@ import io
 import math
 import zlib
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.rollout_table import (
     RolloutTable,
     Row,
     RowScores,
+    TaskId,
     content_hash,
 )
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
@@ -33,11 +34,10 @@ from pytest_evalmetrics.pipeline.row_texts import (
     hidden,
     texts_of,
 )
+from pytest_evalmetrics.pipeline.seen_rows import SeenRows, content_of
 from pytest_evalmetrics.reports.html.conversations import TaskConversations
 from pytest_evalmetrics.reports.html.picture import means
-from pytest_evalmetrics.rollouts.json_values import lookup
-from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
-from pytest_evalmetrics.rollouts.source import task_paths
+from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec.sources import FilesSpec, Rounds, SampleSpec
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.notes import Note
+    from pytest_evalmetrics.pipeline.template_trials import TemplateTrials
     from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, FieldMap
     from pytest_evalmetrics.transcripts import Turn
@@ -63,16 +64,6 @@ if TYPE_CHECKING:
 ScorerInput: TypeAlias = tuple[Row, RowError | None]
 
 _NAMED = 6  # groups that a sample's note names
-# the fields of the question, because the rest of an answered row changes with each run
-_ASKED = (
-    "question",
-    "query",
-    "problem",
-    "instruction",
-    "user_input",
-    "input",
-    "reference",
-)
 _WORSE: Final = 100  # tasks
 _BETTER: Final = 30
 _ATTEMPTS: Final = 4  # of a task, on each side
@@ -162,6 +153,8 @@ class Chosen(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...]
     partial: bool  # ``params.limit_samples`` leaves some out
     frame: RolloutTable | None = None  # the sampling frame: what ``sample:`` draws from
+    # whether the templates were filled in with all rows of the files
+    tried: bool = False
 
 
 def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
@@ -197,59 +190,123 @@ def choose(
     engine: Engine | None = None,
     *,
     only_tasks: frozenset[str] | None = None,
+    trials: TemplateTrials | None = None,
 ) -> Chosen:
-    """Read the numbers of the rows, without the scores `given`, and select rows to evaluate."""
+    """Read the numbers of the rows, without the scores `given`, and select rows to evaluate.
+
+    The templates of `trials` are filled in with all rows where the format allows it.
+    """
     spec = benchmark.spec
-    table = rollouts_of(benchmark, plan, engine=engine, given=given)
-    answered = spec.answers is not None
-    _refuse_repeated_tasks(spec, table)
-    if spec.dataset is not None and (
+    hashes = spec.dataset is not None and (
         spec.baseline is not None or spec.sample is not None
-    ):
-        table = _with_content(benchmark, table)
-    size, order = len(table), reading_order(table)
-    rank = order
-    if spec.dataset is not None:
-        if (seed := spec.dataset.chosen_with) is not None:
-            rank = _shuffled(size, seed)[order]
-        size = min(size, spec.dataset.limit or size)
-    limit = min(size, spec.params.limit_samples or size)
+    )
+    seen = SeenRows(spec, hashes=hashes, trials=trials)
+    table = rollouts_of(
+        benchmark,
+        plan,
+        engine=engine,
+        given=given,
+        visitor=seen if seen.wants_rows else None,
+    )
+    read = len(table)
+    _refuse_repeated_tasks(spec, table)
+    if hashes:
+        table = _with_content(benchmark, table, seen)
+    selected = _select(spec, table, only_tasks)
+    chosen = _chosen(spec, table, selected)
+    return structs.replace(chosen, tried=seen.count == read)
+
+
+class _Selected(msgspec.Struct, frozen=True):
+    """Which rows of a table are evaluated."""
+
+    taken: NDArray[np.bool_]  # shape (rows of the table,)
+    notes: tuple[Note, ...]
+    partial: bool  # ``params.limit_samples`` leaves some out
+    frame: RolloutTable | None  # see `Chosen`
+
+
+def _select(
+    spec: BenchmarkSpec, table: RolloutTable, only_tasks: frozenset[str] | None
+) -> _Selected:
+    """Select the rows to evaluate: the first ones, a sample of the tasks, or tasks by name."""
+    available, rank = _of_dataset(spec, table)
+    limit = min(available, spec.params.limit_samples or available)
     taken = rank < limit
     notes: list[Note] = []
     frame = None
     if spec.sample is not None:
-        frame = table.where(rank < size)
+        frame = table.where(rank < available)
         drawn, note = draw(frame, spec.sample)
         notes.append(note)
-        tasks = set(drawn.tasks)
-        taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[
-            table.task
-        ]
+        taken &= _of_tasks(table, set(drawn.tasks))
     if only_tasks is not None:
-        is_asked = [str(task) in only_tasks for task in table.tasks]
-        taken &= np.array(is_asked, dtype=bool)[table.task]
-    if not answered and isinstance(spec.num_samples, Rounds):
+        named = {task for task in table.tasks if str(task) in only_tasks}
+        taken &= _of_tasks(table, named)
+    if spec.answers is None and isinstance(spec.num_samples, Rounds):
         taken &= first_rollouts(table, spec.num_samples)
-    if not taken.all() or answered:
+    if limit < available:
+        first = (
+            f"params.limit_samples takes the first {of_many(limit, available, 'row')}"
+        )
+        words = f"incomplete on purpose: {first}, and no baseline is recorded"
+        notes.append(Remark(words, Topic.PARTIAL))
+    return _Selected(
+        taken=taken, notes=tuple(notes), partial=limit < available, frame=frame
+    )
+
+
+def _of_dataset(
+    spec: BenchmarkSpec, table: RolloutTable
+) -> tuple[int, NDArray[np.int64]]:
+    """Return how many rows a data set offers, and the rank of each row among all."""
+    rank = reading_order(table)
+    size = len(table)
+    if spec.dataset is None:
+        return size, rank
+    if spec.dataset.chosen_with is not None:
+        rank = _shuffled(size, spec.dataset.chosen_with)[rank]
+    return min(size, spec.dataset.limit or size), rank
+
+
+def _of_tasks(table: RolloutTable, tasks: Collection[TaskId]) -> NDArray[np.bool_]:
+    """Find the rows of some tasks."""
+    is_one = np.array([task in tasks for task in table.tasks], dtype=bool)
+    return is_one[table.task]
+
+
+def _chosen(spec: BenchmarkSpec, table: RolloutTable, selected: _Selected) -> Chosen:
+    """Take the selected rows of a table, each as often as it is answered."""
+    taken = selected.taken
+    order = reading_order(table)
+    is_answered = spec.answers is not None
+    if not taken.all() or is_answered:
         sources = tuple(
             structs.replace(source, row_is_line=False) for source in table.sources
         )
         table = structs.replace(table.where(taken), sources=sources)
     rows = np.sort(order[taken])
-    table = structs.replace(
-        table, read_as=np.searchsorted(rows, order[taken]).astype(np.int64)
-    )
-    samples = (spec.num_samples or 1) if answered else 1
-    if limit < size:
-        first = f"params.limit_samples takes the first {of_many(limit, size, 'row')}"
-        words = f"incomplete on purpose: {first}, and no baseline is recorded"
-        notes.append(Remark(words, Topic.PARTIAL))
+    read_as = np.searchsorted(rows, order[taken]).astype(np.int64)
+    table = structs.replace(table, read_as=read_as)
+    samples = (spec.num_samples or 1) if is_answered else 1
     if samples > 1:
-        attempts = np.tile(np.arange(samples), len(table))
-        table = table.where(np.repeat(np.arange(len(table)), samples))
-        read_as = reading_order(table) * samples + attempts
-        table = structs.replace(table, sample=attempts, read_as=read_as)
-    return Chosen(table, rows, samples, tuple(notes), limit < size, frame)
+        table = _repeated(table, samples)
+    return Chosen(
+        table=table,
+        rows=rows,
+        samples=samples,
+        notes=selected.notes,
+        partial=selected.partial,
+        frame=selected.frame,
+    )
+
+
+def _repeated(table: RolloutTable, samples: int) -> RolloutTable:
+    """Give each row of a table so many samples."""
+    attempts = np.tile(np.arange(samples), len(table))
+    repeated = table.where(np.repeat(np.arange(len(table)), samples))
+    read_as = reading_order(repeated) * samples + attempts
+    return structs.replace(repeated, sample=attempts, read_as=read_as)
 
 
 def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
@@ -288,22 +345,21 @@ def reading_order(table: RolloutTable) -> NDArray[np.int64]:
     return table.read_as
 
 
-def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
+def _with_content(
+    benchmark: Benchmark, table: RolloutTable, seen: SeenRows
+) -> RolloutTable:
     """Add a hash of the content of each task of a data set, taken from its first row."""
-    spec, fields = benchmark.spec, benchmark.spec.rows.fields
-    tasks, hashes = np.empty(len(table), np.int64), dict[int, str]()
+    contents: Iterable[str] = seen.contents
+    if seen.count != len(table):  # the rows did not go by while the numbers were read
+        contents = (
+            content_hash(content_of(benchmark.spec, row))
+            for _, row in records(benchmark.spec.rows, benchmark.file.parent)
+        )
+    tasks = np.empty(len(table), np.int64)
     tasks[reading_order(table)] = table.task
-    rows = records(spec.rows, benchmark.file.parent)
-    for task, (_, row) in zip(tasks.tolist(), rows, strict=True):
-        if task in hashes:
-            continue
-        content: Any = {key: row[key] for key in _ASKED if key in row} or None
-        if fields.content is not None:
-            content = [lookup(row, path) for path in fields.content]
-        elif spec.answers is not None:  # its rows are nothing but tasks
-            ids = (*TASK_KEYS, *task_paths(fields))
-            content = {key: value for key, value in row.items() if key not in ids}
-        hashes[task] = content_hash(content)
+    hashes: dict[int, str] = {}
+    for task, content in zip(tasks.tolist(), contents, strict=True):
+        hashes.setdefault(task, content)
     if not any(hashes.values()):
         return table
     of_task = np.array(

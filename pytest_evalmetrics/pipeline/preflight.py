@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass, replace
-from itertools import chain
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -17,20 +15,23 @@ from pytest_evalmetrics.config.declarations import undeclared_when_loaded
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.pipeline.template_trials import (
+    OF_ANSWERS,
+    TemplateTrials,
+    is_template,
+    texts_below,
+)
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, metric_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
 
     Path = tuple[str | int, ...]
 
-# names that templates of an answer may use: `Generated.sample_data`
-_OF_ANSWERS = ("output_text", "response", "reasoning", "tool_calls", "finish_reason")
-_NO_TEMPLATES = frozenset({"type", "options", "url", "api_key_secret", "description"})
 _SINGLE_BRACES = re.compile(r"\{\s*(item\.)?(\w+)\s*\}")
 
 
@@ -141,25 +142,26 @@ def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
 
 
 def template_problems(
-    benchmark: Benchmark, rows: Iterable[Row], rewarding: Sequence[int]
+    benchmark: Benchmark,
+    first: Row | None,
+    trials: TemplateTrials,
+    numbers: Collection[int],
+    rewarding: Sequence[int],
 ) -> Iterator[Problem]:
-    """Find the templates that fail for more rows than ``expect`` allows to have no reward."""
-    keys = ("prompt_template", "tools", "response_format", "scorers")
-    written = texts_below({key: getattr(benchmark.spec, key) for key in keys}, ())
-    texts = {path: text for path, text in written if _is_template(text)}
-    rows = iter(rows)
-    first = next(rows, None)
+    """Find the templates that fail for more rows than ``expect`` allows to have no reward.
+
+    `numbers` are those of the rows that are scored, of all in `trials`; `first` is one of them.
+    """
     if first is not None:
         yield from _single_braces(benchmark, first.item)
-        rows = chain((first,), rows)
-    if not texts:
+    if not trials.texts:
         return
-    total, failures = _failures(benchmark.spec, texts, rows)
+    total, failures = trials.counted(numbers)
     allowed = _allowed_failures(benchmark.spec)
-    names = ", ".join(map(repr, _OF_ANSWERS))
+    names = ", ".join(map(repr, OF_ANSWERS))
     for path, failure in failures.items():
         such_as = failure.example
-        if benchmark.spec.model is not None and "sample" in texts[path]:
+        if benchmark.spec.model is not None and "sample" in trials.texts[path]:
             such_as += f"; sample has {names}"
         is_of_reward = path[0] != "scorers" or path[1] in rewarding
         if failure.rows == total:
@@ -199,7 +201,7 @@ def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
         )
     for path, value in values.items():
         texts = [text for _, text in texts_below(value, ())]
-        if not any(map(_is_template, texts)):
+        if not any(map(is_template, texts)):
             yield path, texts
 
 
@@ -208,10 +210,6 @@ def constant_notes(spec: BenchmarkSpec) -> Iterator[Note]:
     for path, _ in _constant_requests(spec):
         words = f"{show_path(path)} has no template: each row asks the same"
         yield Remark(words, Topic.CONSTANT_REQUEST)
-
-
-def _is_template(text: str) -> bool:
-    return "{{" in text or "{%" in text
 
 
 def _single_braces(
@@ -223,111 +221,6 @@ def _single_braces(
                 message = f"{match[0]} is sent as it is written: a column is {{{{ {match[2]} }}}}"
                 yield located(benchmark, path, message)
                 break
-
-
-class _Failure(msgspec.Struct, frozen=True):
-    """The failures of one template."""
-
-    # rows that can't fill it in
-    rows: int
-    # the words of the first failure, and its row
-    example: str
-
-
-class _Contexts:
-    """What the templates of scorers see of a row, before it is answered and scored."""
-
-    def __init__(self, spec: BenchmarkSpec) -> None:
-        from jinja2 import ChainableUndefined, UndefinedError  # of the extra
-
-        class NotYetError(UndefinedError):
-            """A template reads what comes later."""
-
-        self.not_yet = NotYetError
-        self.undefined = UndefinedError
-        # stands for whatever comes later
-        self._later = ChainableUndefined(name="?", exc=NotYetError)
-        self._is_answered = bool(spec.answers)
-        self._sample: object = self._later
-        if spec.model is not None:
-            self._sample = dict.fromkeys(_OF_ANSWERS, self._later)
-        self._scores: dict[str | int, dict[str, object]] = {}
-        for at, scorer in enumerate(spec.scorers):
-            scores = getattr(scorer, "scores", None) or ()
-            names = [getattr(score, "name", "") for score in scores]
-            self._scores[at] = dict.fromkeys(names, self._later)
-
-    def answered(self, row: Row, asked: dict[str, object]) -> dict[str, object]:
-        """Return what all templates of scorers see of a row, which was `asked`."""
-        if not self._is_answered:
-            return asked
-        item = {**row.item, "response": self._later}
-        return {**item, "item": item, "sample": self._sample}
-
-    def with_scores(
-        self, context: dict[str, object], scorer: str | int
-    ) -> dict[str, object]:
-        """Add the scores of a scorer, which its own templates may name."""
-        return {"scores": self._scores[scorer], **context}
-
-    def names_a_column(self, error: errors.RowError) -> bool:
-        """Check for a template that reads a column which the row does not have."""
-        cause = error.__context__
-        return isinstance(cause, self.undefined) and not isinstance(cause, self.not_yet)
-
-
-def _failures(
-    spec: BenchmarkSpec, texts: Mapping[Path, str], rows: Iterable[Row]
-) -> tuple[int, dict[Path, _Failure]]:
-    """Count all rows, and those that each template fails for."""
-    from pytest_evalmetrics.expressions import compile_value  # of the extra
-
-    rendered = {path: compile_value(text) for path, text in texts.items()}
-    of_scorers = {path for path in texts if path[0] == "scorers"}
-    of_scores = {path for path in of_scorers if "scores" in texts[path]}
-    # these may be filled in once the row is answered
-    incomplete = of_scorers if spec.answers else of_scores
-    contexts = _Contexts(spec)
-    failures: dict[Path, _Failure] = {}
-    total = 0
-    last: object = None
-    for row in rows:
-        if row.item is last:
-            # another sample
-            continue
-        last = row.item
-        total += 1
-        asked = row.context
-        answered = contexts.answered(row, asked)
-        for path, render in rendered.items():
-            context = answered if path in of_scorers else asked
-            if path in of_scores:
-                context = contexts.with_scores(context, path[1])
-            try:
-                render(context)
-            except errors.RowError as error:
-                if path in incomplete and not contexts.names_a_column(error):
-                    continue
-                before = failures.get(path)
-                example = f"{error.message} ({row.where})"
-                failures[path] = _Failure(
-                    rows=1 if before is None else before.rows + 1,
-                    example=example if before is None else before.example,
-                )
-    return total, failures
-
-
-def texts_below(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the texts within a value, but those that can't be templates."""
-    if isinstance(value, str):
-        yield path, value
-    elif is_dataclass(value):
-        names = [each.name for each in fields(value) if each.name not in _NO_TEMPLATES]
-        value = {name: getattr(value, name) for name in names}
-    elif isinstance(value, list | tuple):
-        value = dict(enumerate(value))
-    for key, item in value.items() if isinstance(value, dict) else ():
-        yield from texts_below(item, (*path, key))
 
 
 def direction_problems(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.rollouts.loader import RowVisitor
     from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -24,11 +25,14 @@ def rollouts_of(
     plan: Plan,
     files: FilesSpec | None = None,
     engine: Engine | None = None,
+    *,
     given: Sequence[str] | None = None,
+    visitor: RowVisitor | None = None,
 ) -> RolloutTable:
     """Load the columns that the metrics need, from the benchmark's files or `files`.
 
-    `given` are scores that scorers will add, of a benchmark that has some.
+    `given` are scores that scorers will add, of a benchmark that has some. `visitor` sees the
+    whole rows where they are read here, and hold the numbers.
     """
     is_dataset = given is not None and benchmark.spec.dataset is not None
     wanted = [name for name in plan.scores if name not in (given or ())]
@@ -39,6 +43,7 @@ def rollouts_of(
         scores=wanted,
         categories=plan.categories,
         reader=None if engine is None else engine.read,
+        visitor=visitor,
     )
     if not is_dataset:
         return table

@@ -29,6 +29,8 @@ from pytest_evalmetrics.pipeline.preflight import (
     metric_problems,
     template_problems,
 )
+from pytest_evalmetrics.pipeline.seen_rows import as_generated
+from pytest_evalmetrics.pipeline.template_trials import TemplateTrials
 from pytest_evalmetrics.scoring.door import (
     About,
     BoundScorer,
@@ -46,7 +48,7 @@ from pytest_evalmetrics.scoring.door import (
     score_here,
     score_without_calls,
 )
-from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
+from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -180,12 +182,14 @@ class Scoring:
     def choose(self, plan: Plan) -> None:
         """Read the labels, and the numbers of the rows; choose which are scored."""
         self._judges.read_labels()
+        self._trials = self._new_trials()
         chosen = benchmark_rows.choose(
             self.benchmark,
             plan,
             self._names,
             self._engine,
             only_tasks=self._only_tasks,
+            trials=self._trials,
         )
         chosen = benchmark_rows.with_hidden_ids(chosen, self.hide)
         table = structs.replace(
@@ -212,9 +216,31 @@ class Scoring:
         rewarding = [
             i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores
         ]
-        rows = (row for row, failure in self._rows() if failure is None)
         problems = metric_problems(benchmark, plan, table, self._names, hooked=hooked)
-        return [*problems, *template_problems(benchmark, rows, rewarding)]
+        trials, numbers = self._trials, self.chosen.rows.tolist()
+        if trials is None or not self.chosen.tried:
+            trials = TemplateTrials(benchmark.spec)
+            numbers = self._tried_again(trials)
+        rows = (row for row, failure in self._rows() if failure is None)
+        first = next(rows, None)
+        of_templates = template_problems(benchmark, first, trials, numbers, rewarding)
+        return [*problems, *of_templates]
+
+    def _new_trials(self) -> TemplateTrials | None:
+        """Try the templates of a benchmark that asks; None for others."""
+        return TemplateTrials(self.benchmark.spec) if self.asks else None
+
+    def _tried_again(self, trials: TemplateTrials) -> range:
+        """Read the chosen rows again to fill in the templates; return their numbers."""
+        count = 0
+        last: object = None
+        for row, failure in self._rows() if trials.texts else ():
+            if failure is not None or row.item is last:  # or another sample
+                continue
+            last = row.item
+            trials.fill_in(count, row)
+            count += 1
+        return range(count)
 
     def run(self, plan: Plan, *, hooked: bool = False) -> Scored:
         """Score every row."""
@@ -479,7 +505,7 @@ class Scoring:
     def _rows(self) -> Iterator[ScorerInput]:
         """Read the files again; recorded rows come as they were generated."""
         for row in benchmark_rows.rows_of(self.benchmark, self.chosen):
-            yield _recorded_row(row) if self._generator is None else (row, None)
+            yield as_generated(row) if self._generator is None else (row, None)
 
     def as_scored(self, wanted: Collection[int] | None = None) -> Iterator[ScorerInput]:
         """Yield the wanted rows as the scorers saw them."""
@@ -519,19 +545,6 @@ def _terms_of(benchmark: Benchmark, runtime: Runtime | None) -> Terms:
     with suppress(OSError, UnicodeDecodeError):
         terms.hide_keys_of(benchmark.file.read_text(encoding="utf-8"))
     return terms
-
-
-def _recorded_row(row: Row) -> ScorerInput:
-    """Return a row of ``rollouts.jsonl``, or another tool's failed attempt, as it was generated."""
-    mark = row.item.get(MARK)
-    if not isinstance(mark, dict):
-        return row, None
-    added = {MARK, *mark.get("added", ())}
-    item = {key: value for key, value in row.item.items() if key not in added}
-    item |= mark.get("row", {})
-    failed = mark.get("failed")
-    failure = RowError(str(failed[0]), str(failed[1])) if failed else None
-    return structs.replace(row, item=item, sample_data=mark.get("sample", {})), failure
 
 
 def _jobs(

@@ -58,6 +58,7 @@ class JsonLines:
 
     def __init__(self, request: Request) -> None:
         self._columns = Columns(request)
+        self._keeps_rows = request.whole
         self.lines = 0  # of the last file, or of the part of it that was to be read
 
     @cached_property
@@ -133,7 +134,16 @@ class JsonLines:
                 lambda index: learn(start + index),  # noqa: B023 - called at once
                 parsed=parsed,
             )
-            yield self._columns.chunk(values, source)
+            chunk = self._columns.chunk(values, source)
+            if self._keeps_rows:
+                chunk = structs.replace(
+                    chunk,
+                    records=[
+                        decode_row(rows.row(index), source)
+                        for index in range(start, stop)
+                    ],
+                )
+            yield chunk
             start = stop
             if new:
                 for index in range(start, min(start + _AHEAD, count)):

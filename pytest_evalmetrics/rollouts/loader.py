@@ -155,6 +155,13 @@ class Loader(Protocol):
         """
 
 
+class RowVisitor(Protocol):
+    """Sees the whole rows of files while their columns are read."""
+
+    def visit(self, source: Source, chunk: Chunk) -> None:
+        """See the next rows of a file, which are the chunk's `records`."""
+
+
 @runtime_checkable
 class TextLoader(Loader, Protocol):
     """A loader that can also yield whole rows as JSON text, for scoring."""

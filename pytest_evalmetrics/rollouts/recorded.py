@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.model.rollout_table import RolloutTable
-    from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory, RowVisitor
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -190,12 +190,17 @@ def load(
     scores: Sequence[str],
     categories: Sequence[str] = (),
     reader: Reader | None = None,
+    visitor: RowVisitor | None = None,
 ) -> RolloutTable:
-    """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
+    """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them.
+
+    `visitor` sees the whole rows of formats that have them beside the numbers. It sees all or
+    only some of them: none that other processes read.
+    """
     # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
     request = Request(_fields(spec), tuple(scores), tuple(categories))
     try:
-        table = _load(spec, base, request, reader)
+        table = _load(spec, base, request, reader, visitor)
     except (NoTaskError, WordScoreError) as error:
         from pytest_evalmetrics.rollouts.guess.way_out import explained  # errors only
 
@@ -247,6 +252,7 @@ def load_dataset(
     scores: Sequence[str] = (),
     categories: Sequence[str] = (),
     reader: Reader | None = None,
+    visitor: RowVisitor | None = None,
 ) -> RolloutTable:
     """Read the numbers and the labels of a data set; each row is a task with one rollout."""
     # Its id is at ``fields.task``, else the row's ``id`` or ``task_id``, else its position.
@@ -259,7 +265,7 @@ def load_dataset(
     request = Request(
         fields, tuple(scores), tuple(categories), by_position=fields.task is None
     )
-    table = _load(spec, base, request, reader)
+    table = _load(spec, base, request, reader, visitor)
     if fields.task is None:
         return table
     return _with_attempts_shown(table, spec, base, fields.task)
@@ -285,7 +291,11 @@ def _fields(spec: FilesSpec) -> FieldMap:
 
 
 def _load(
-    spec: FilesSpec, base: Path, request: Request, reader: Reader | None
+    spec: FilesSpec,
+    base: Path,
+    request: Request,
+    reader: Reader | None,
+    visitor: RowVisitor | None,
 ) -> RolloutTable:
     base = absolute(base)
     with collector_paused():
@@ -300,12 +310,17 @@ def _load(
             table = read_large(files, spec.format, request)
             if table is not None:
                 return table
-        return _read_in_order(spec, base, request, files)
+        return _read_in_order(spec, base, request, files, visitor)
 
 
 def _read_in_order(
-    spec: FilesSpec, base: Path, request: Request, files: list[RolloutFile]
+    spec: FilesSpec,
+    base: Path,
+    request: Request,
+    files: list[RolloutFile],
+    visitor: RowVisitor | None,
 ) -> RolloutTable:
+    request = structs.replace(request, whole=visitor is not None)
     table = TableBuilder(request)
     shape = _shape_of(spec, base, request)
     request = _with_derived(request, spec)
@@ -315,6 +330,8 @@ def _read_in_order(
             for chunk in loader.read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
+                if visitor is not None and len(chunk.records) == len(chunk.places):
+                    visitor.visit(source, chunk)
         except (EvalMetricsError, MemoryError):
             raise
         except Exception as error:  # of one of our loaders, or of a user's

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
+    from pytest_evalmetrics.model.separators import Separator
     from pytest_evalmetrics.pipeline.behaving import Observed
     from pytest_evalmetrics.pipeline.benchmark_rows import FlippedTask
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
@@ -617,7 +618,8 @@ def _finished(
     if not has_passed and stages.compared.terms is not None and not given.updates:
         flipped = tuple(_flips(stages))
         flips = tuple(task.flip for task in flipped)
-        result = structs.replace(result, flips=flips)
+        found = tuple(_separators(stages, checks))
+        result = structs.replace(result, flips=flips, separators=found)
     scored = rows.scored
     terms = stages.compared.terms
     provenance = {} if terms is None else terms.reference.provenance
@@ -803,6 +805,23 @@ def _flips(stages: Stages) -> Iterator[FlippedTask]:
         has_files=stages.given.table is None,
         read_kept_rows=None if baseline is None else baseline.read_rows,
     )
+
+
+def _separators(stages: Stages, checks: Sequence[Check]) -> Iterator[Separator]:
+    """Find what the worse tasks have in common, of each agent whose comparison does not hold."""
+    if stages.given.table is not None:  # without files there are no rows to read again
+        return
+    unmet = {
+        check.agent
+        for check in checks
+        if check.gate is Gate.BASELINE and check.verdict is not Verdict.PASS
+    }
+    for compared in stages.compared.agents:
+        is_unmet = compared.run.result.agent in unmet or "" in unmet
+        if is_unmet and compared.pairing is not None:
+            yield from outcome.separators_of(
+                stages.benchmark, stages.rows, compared.run, compared.pairing
+            )
 
 
 def _pictures(stages: Stages, flipped: Sequence[FlippedTask]) -> dict[str, Picture]:

@@ -15,6 +15,7 @@ class LineKind(StrEnum):
     REASON = "reason"  # why a check does not hold
     PART = "part"  # one kind of rows that have no score
     DETAIL = "detail"  # of the reason above it
+    SHARED = "shared"  # what the tasks that got worse have in common
     HINT = "hint"  # the way out
     REMARK = "remark"  # a change or a note
     COMMAND = "command"  # to copy: never broken

@@ -21,6 +21,7 @@ from pytest_evalmetrics.model.scores import (
     ScorerFailures,
     ScoreSummary,
 )
+from pytest_evalmetrics.model.separators import Separator
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict, worst
 
@@ -172,6 +173,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeUse, ...] = ()
     judge_checks: tuple[JudgeCheck, ...] = ()
     flips: tuple[Flip, ...] = ()  # the tasks that changed most, if it does not pass
+    # what the tasks of failing agents that got worse have in common, the surest first
+    separators: tuple[Separator, ...] = ()
     # what each agent does, where the benchmark asks for it
     behaviour: tuple[BehaviourFacts, ...] = ()
     # changes that evalmetrics-accepted.yaml accepts: honoured in this run, or before

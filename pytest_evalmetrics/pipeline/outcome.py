@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     )
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.model.separators import Separator
     from pytest_evalmetrics.pipeline.comparing import AgentComparison
     from pytest_evalmetrics.pipeline.loading import Rows
     from pytest_evalmetrics.pipeline.reducing import AgentRun, Reduced
-    from pytest_evalmetrics.reports.html.picture import Picture, Separator
+    from pytest_evalmetrics.reports.html.picture import Picture
     from pytest_evalmetrics.spec import Benchmark
 
 _LARGEST_FILES = 2**30  # bytes that are read again for the texts of a few tasks
@@ -121,20 +122,20 @@ def picture(
     )
     own = [task for task in flipped if task.flip.agent == run.result.agent]
     conversations = {task.flip.task: task.conversations for task in own}
-    found: tuple[Separator, ...] = ()
-    if own and pairing is not None:
-        found = _separators(benchmark, rows, run.table, pairing)
-    about = structs.replace(pictured.about, separators=found)
-    return structs.replace(pictured, about=about, conversations=conversations)
+    return structs.replace(pictured, conversations=conversations)
+
+
+# -- what worse tasks have in common ---------------------------------------------------------
 
 
 _MOST_COMPARED = 5_000  # tasks whose rows are read again to find what separates them
 
 
-def _separators(
-    benchmark: Benchmark, rows: Rows, table: RolloutTable, pairing: Pairing
+def separators_of(
+    benchmark: Benchmark, rows: Rows, run: AgentRun, pairing: Pairing
 ) -> tuple[Separator, ...]:
-    """Find what the worse tasks have in common, in their worst rows."""
+    """Find what the worse tasks of an agent have in common, in their worst rows."""
+    table = run.table
     if len(table.tasks) > _MOST_COMPARED:
         return ()
     reward = benchmark.spec.reward
@@ -157,7 +158,7 @@ def _separators(
         set(table.scores),
     )
     worse = [place for place, row in enumerate(paired) if row.is_worse]
-    found = separators(groups, worse, len(paired))
+    found = separators(groups, worse, len(paired), agent=run.result.agent)
     return tuple(structs.replace(one, value=hide(one.value)) for one in found)
 
 

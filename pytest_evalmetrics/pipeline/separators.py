@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.model.separators import Separator
 from pytest_evalmetrics.pipeline.row_texts import texts_of
-from pytest_evalmetrics.reports.html.picture import Separator
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,11 +30,14 @@ _OUTCOMES: Final = frozenset(
         *("prediction", "answer", "output", "response", "completion", "generation"),
     )
 )
+# what is found in the texts of rows, as fields of their own
+_ANSWER: Final = "answer"
+_WORD: Final = "reason has the word"
 _words_of = re.compile(r"[^\W\d_]{4,}").findall
 
 
 def separators(
-    groups: Groups, worse: Collection[int], tasks: int
+    groups: Groups, worse: Collection[int], tasks: int, *, agent: str = ""
 ) -> tuple[Separator, ...]:
     """Rank values of fields by how surely they separate worse tasks from the others.
 
@@ -46,6 +49,8 @@ def separators(
         The places of the tasks that got worse.
     tasks
         The number of all tasks.
+    agent
+        The agent that they are of.
 
     Returns
     -------
@@ -60,18 +65,20 @@ def separators(
         worse_with = len(members & bad)
         p = fisher_p(worse_with, len(members), len(bad), tasks) * len(groups)
         if p < _LEVEL:
-            ranked.append((p, -worse_with, field, value, members))
-    ranked.sort(key=lambda entry: entry[:4])
+            turn = (p, -worse_with, _says_less(field), field, value)
+            ranked.append((turn, members))
+    ranked.sort(key=lambda entry: entry[0])
     found: list[Separator] = []
     # of a field's values that the same tasks have, one is enough
     seen: set[tuple[str, frozenset[int]]] = set()
-    for p, _, field, value, members in ranked:
+    for (p, _, _, field, value), members in ranked:
         if (field, members) in seen or len(found) == _SHOWN:
             continue
         seen.add((field, members))
         worse_with = len(members & bad)
         found.append(
             Separator(
+                agent=agent,
                 field=field,
                 value=value,
                 tasks_with=len(members),
@@ -85,6 +92,11 @@ def separators(
             )
         )
     return tuple(found)
+
+
+def _says_less(field: str) -> int:
+    """Rank fields that separate alike: a category or a tool explains more than a length."""
+    return {_ANSWER: 2, _WORD: 1}.get(field, 0)
 
 
 def fisher_p(worse_with: int, with_value: int, worse: int, tasks: int) -> float:
@@ -139,14 +151,14 @@ def groups_of(
                 if call.error:
                     groups["tool failed", call.name[:_LETTERS]].add(place)
             if turn.stop_reason == "length":
-                groups["answer", "ended at the token limit"].add(place)
+                groups[_ANSWER, "ended at the token limit"].add(place)
         for word in set(_words_of((reasons[place] or texts.reason).lower())):
-            groups["reason has the word", word].add(place)
+            groups[_WORD, word].add(place)
     median = sorted(lengths)[len(lengths) // 2] if lengths else 0
     longer = {place for place, length in enumerate(lengths) if length > median}
     shorter = {place for place, length in enumerate(lengths) if length < median}
-    groups["answer", f"longer than {median} characters"] |= longer
-    groups["answer", f"shorter than {median} characters"] |= shorter
+    groups[_ANSWER, f"longer than {median} characters"] |= longer
+    groups[_ANSWER, f"shorter than {median} characters"] |= shorter
     return _telling(groups, len(rows))
 
 
@@ -175,7 +187,7 @@ def _telling(
     kept = {}
     for (field, value), places in groups.items():
         members = frozenset(places)
-        is_category = field == "reason has the word" or values[field] <= _VALUES
+        is_category = field == _WORD or values[field] <= _VALUES
         if is_category and _FEWEST <= len(members) < tasks:
             kept[field, value] = members
     return kept

@@ -30,6 +30,10 @@ from pytest_evalmetrics.reports.sentences import (
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
 from pytest_evalmetrics.reports.sentences.notes import note_text
+from pytest_evalmetrics.reports.sentences.separators import (
+    separator_basis,
+    separator_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -93,6 +97,7 @@ def failure_of_result(
     blocks += _comparisons(result, compared, several=several)
     blocks += _reasons(result, said_above=compared if several else ())
     blocks += flipped_tasks.task_lines(result)
+    blocks += _shared(result)
     blocks.append(Line(_more(result), LineKind.MORE))
     blocks += _hints(dict.fromkeys(map(_hint, filter(_is_worse, compared))))
     blocks += _commands(result, item)
@@ -456,6 +461,17 @@ def _reason(result: BenchmarkResult, checks: Sequence[Check]) -> Line:
     every = f"{', '.join(names)}: " if names else ""
     full = _at(result, check, f"{every}{reason_of(check)}")
     return Line(short, LineKind.REASON, check.verdict, full)
+
+
+def _shared(result: BenchmarkResult) -> Blocks:
+    """Say what the tasks that got worse have in common: the surest, with -v all of it."""
+    several = len({separator.agent for separator in result.separators}) > 1
+    for at, separator in enumerate(result.separators):
+        agent = f"{separator.agent}: " if several else ""
+        text = visible(f"  in common: {agent}{separator_text(separator)}")
+        full = f"{text}; {separator_basis(separator)}"
+        kind = LineKind.DETAIL if at else LineKind.SHARED
+        yield Line(full if at else text, kind, full=full)
 
 
 # -- where the rest is, and what to do -------------------------------------------------------

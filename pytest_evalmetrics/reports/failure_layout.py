@@ -38,7 +38,12 @@ COLOURS = {
 }
 _MOST = 13  # lines of a failure below its title, but with -v
 # lines that one of a kind may take, but with -v
-_LONGEST = {LineKind.REMARK: 1, LineKind.PART: 1, LineKind.REASON: 3}
+_LONGEST = {
+    LineKind.REMARK: 1,
+    LineKind.PART: 1,
+    LineKind.SHARED: 1,
+    LineKind.REASON: 3,
+}
 _ROWS = 4  # of a table, but with -v
 _WIDE = 100  # columns for tasks where nothing limits them
 _TASK = 24  # columns of a task's id

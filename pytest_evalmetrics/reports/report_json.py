@@ -51,6 +51,8 @@ def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
             document[key] = value
     if not result.flips:  # the benchmark passes, or its files hold no texts
         del document["flips"]
+    if not result.separators:
+        del document["separators"]
     if result.stale is None:
         del document["stale"]
     if not result.behaviour:  # the benchmark does not ask for it

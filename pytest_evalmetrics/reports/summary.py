@@ -34,6 +34,10 @@ from pytest_evalmetrics.reports.markdown import (
     table,
 )
 from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+from pytest_evalmetrics.reports.sentences.separators import (
+    separator_basis,
+    separator_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +53,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     reasons: int
     tasks: int  # of a benchmark
     benchmarks_with_tasks: int
+    shared: int = 3  # of a benchmark, what its worse tasks have in common
     drawn: int = 5  # changes in the picture
     others: int  # skipped, changed, drifting ones
     trends: int
@@ -166,7 +171,9 @@ def failing_part(report: RunReport, size: Size, page: str = "") -> list[str]:
     lines += _block((), picture(_drawn(unmet, size.drawn)))
     results = list({each.result.id: each.result for each in unmet}.values())
     failing = [one for one in results if not one.xfail]
-    lines += _tasks(failing[: size.benchmarks_with_tasks], size.tasks, page)
+    shown = failing[: size.benchmarks_with_tasks]
+    lines += _tasks(shown, size.tasks, page)
+    lines += _shared(shown, size.shared)
     return lines
 
 
@@ -260,6 +267,18 @@ def _drawn(unmet: Sequence[_Judged], most: int) -> list[str]:
         for name, shape in drawn[:most]
     ]
     return [*lines, f"{' ' * width}  {drawing.legend(shapes[0], drawing.LINES)}"]
+
+
+def _shared(results: Sequence[BenchmarkResult], most: int) -> list[str]:
+    """Say what the tasks that got worse have in common."""
+    lines = []
+    for result in results:
+        for separator in result.separators[:most]:
+            agent = f" / {separator.agent}" if len(result.agents) > 1 else ""
+            name = plain(f"{result.name}{agent}")
+            words = f"{separator_text(separator)}; {separator_basis(separator)}"
+            lines.append(f"- in common, {name}: {plain(words)}")
+    return _block((), lines)
 
 
 _TASKS_HEADER = ("task that got worse", "passed", "expected", "was", "now", "why")
@@ -437,6 +456,7 @@ def comment(report: RunReport, most: int, page: str = "") -> str:
         reasons=max(2, most // 15),
         tasks=3,
         benchmarks_with_tasks=1,
+        shared=1,
         drawn=3,
         others=2,
         trends=0,

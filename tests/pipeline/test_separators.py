@@ -35,6 +35,18 @@ def test_nothing_is_named_that_chance_explains():
     assert separators(groups, worse=range(4), tasks=20) == ()
 
 
+def test_of_values_that_separate_alike_a_length_comes_last():
+    worse = frozenset(range(6))
+    groups = {
+        ("answer", "longer than 17 characters"): worse,
+        ("reason has the word", "city"): worse,
+        ("calls tool", "search"): worse,
+    }
+    found = separators(groups, worse=worse, tasks=20)
+    fields = [separator.field for separator in found]
+    assert fields == ["calls tool", "reason has the word", "answer"]
+
+
 def test_rows_are_grouped_by_category_tool_and_words_of_reasons():
     call = {"id": "1", "function": {"name": "search", "arguments": "{}"}}
     asked = {"role": "user", "content": "?"}

@@ -92,7 +92,7 @@ def _add_verdict(result: dict[str, Any]) -> None:
     """
     identity = {"id": result["properties"].pop("id"), "verdict": _VERDICT}
     result["properties"] = identity | result["properties"]
-    left_out = ("flips", "behaviour", "stale", "accepted_levels")
+    left_out = ("flips", "separators", "behaviour", "stale", "accepted_levels")
     required = [name for name in result["required"] if name not in left_out]
     result["required"] = required
     result["required"].append("verdict")

@@ -133,3 +133,25 @@ def test_a_site_shows_runs_of_both_versions(regressed, capsys):
 def test_a_report_of_another_version_is_not_read_back():
     with pytest.raises(ArtifactError, match="the schema version 1, and 2 is known"):
         read_report(b'{"schema_version": 1}')
+
+
+def test_what_the_worse_tasks_have_in_common_is_counted(project):
+    for file, lost in (("old.jsonl", 0), ("runs.jsonl", 8)):
+        project.rows(
+            file,
+            (
+                {
+                    "_ng_task_index": number,
+                    "reward": float(number >= lost),
+                    "kind": "hand" if number < 8 else "print",
+                }
+                for number in range(24)
+            ),
+        )
+    project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
+    project.run()
+    (benchmark,) = project.report()["benchmarks"]
+    (found,) = benchmark["separators"]
+    assert (found["field"], found["value"]) == ("kind", "hand")
+    assert (found["worse_with"], found["tasks_with"]) == (8, 8)
+    assert (found["worse_without"], found["tasks_without"]) == (0, 16)

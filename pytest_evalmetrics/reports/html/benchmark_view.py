@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         RowFailure,
         ScorerFailures,
     )
+    from pytest_evalmetrics.model.separators import Separator
 
     Change = tuple[float | None, float | None, float | None]  # with its interval
 
@@ -557,6 +558,7 @@ class BenchmarkView(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[SourceSummary, ...]
     more_sources: int
     flips: tuple[Flip, ...]
+    separators: tuple[Separator, ...]
     judges: tuple[JudgeUse, ...]
     judge_checks: tuple[JudgeCheck, ...]
     failures: tuple[FailureView, ...]
@@ -596,6 +598,7 @@ def about(
         sources=result.sources[: room.sources],
         more_sources=max(0, len(result.sources) - room.sources),
         flips=result.flips,
+        separators=result.separators,
         judges=result.judges,
         judge_checks=result.judge_checks,
         failures=tuple(map(_failures, result.failed_rows)),

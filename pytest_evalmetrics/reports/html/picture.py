@@ -91,21 +91,6 @@ class Part(msgspec.Struct, frozen=True):
     values: list[PartRow]  # the worst first
 
 
-class Separator(msgspec.Struct, frozen=True, kw_only=True):
-    """A value of a field that separates the tasks that got worse from the others."""
-
-    field: str
-    value: str
-    tasks_with: int
-    worse_with: int
-    tasks_without: int
-    worse_without: int
-    odds: float  # the odds ratio of getting worse with it and without it
-    p: float  # one-sided, adjusted for all values that were looked at
-    fields: int  # that were looked at
-    values: int
-
-
 class PictureAbout(msgspec.Struct, frozen=True, kw_only=True):
     """All tasks of an agent, in a few kilobytes."""
 
@@ -116,7 +101,6 @@ class PictureAbout(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[Part]
     distributions: list[Distribution]
     against: str  # the baseline's files
-    separators: tuple[Separator, ...] = ()
 
 
 class TaskFile(msgspec.Struct, frozen=True):

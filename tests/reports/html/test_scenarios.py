@@ -42,7 +42,7 @@ def test_one_benchmark_answers_the_five_questions(shown):
     assert "mean_reward 0.9750 → 0.7375" in head
     assert "11 of 40 tasks worse, 1 better" in head
     assert "unlikely to be noise (p = 0.0028)" in head
-    assert "kind hand (worse: 10 of 10 tasks with it, 1 of 30 without it)" in head
+    assert "kind hand (worse: 10 of 10 tasks with it, 1 of 30 without)" in head
     assert "What to do: fix the regression" in head
     assert "pytest x.bench.yaml::ocr" in head
     assert browser.texts(".task-list .open")[0].strip() == "line-0"

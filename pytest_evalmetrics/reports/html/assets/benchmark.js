@@ -43,7 +43,7 @@ function leadOf(about) {
 
 // The surest thing that the worse tasks have in common, in one sentence.
 function commonLine(about) {
-  const [first] = separatorsOf(about);
+  const [first] = about.separators;
   if (!first) {
     return null;
   }
@@ -51,7 +51,7 @@ function commonLine(about) {
     "What the worse tasks share: ",
     h("code", {}, first.field), " ", own(first.value),
     ` (worse: ${count(first.worse_with)} of ${plural(first.tasks_with, "task")} with it, `,
-    `${count(first.worse_without)} of ${count(first.tasks_without)} without it).`);
+    `${count(first.worse_without)} of ${count(first.tasks_without)} without).`);
 }
 
 function commandLine(name, command) {
@@ -588,14 +588,6 @@ function originPart(item, about) {
 
 // -- what worse tasks have in common -------------------------------------------------------------
 
-function separatorsOf(about) {
-  return about.agents.flatMap(({ agent }) => {
-    const picture = Object.hasOwn(about.pictures, agent) ? about.pictures[agent] : null;
-    const found = (picture && picture.separators) || [];
-    return found.map((separator) => ({ ...separator, agent }));
-  });
-}
-
 function separatorRow(one, several) {
   return h("tr", {},
     h("th", { scope: "row" },
@@ -608,7 +600,7 @@ function separatorRow(one, several) {
 }
 
 function separatorsPart(about) {
-  const found = separatorsOf(about);
+  const found = about.separators;
   if (!found.length) {
     return null;
   }

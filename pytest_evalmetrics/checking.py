@@ -21,7 +21,7 @@ from pytest_evalmetrics.errors import (
     GateFailed,
     did_you_mean,
 )
-from pytest_evalmetrics.items import failure_of, names_for, run_benchmark
+from pytest_evalmetrics.items import AskedOf, failure_of, names_for, run_benchmark
 from pytest_evalmetrics.reports.failure import (
     below_the_call,
     failure_of_words,
@@ -130,7 +130,9 @@ pass_estimator, breakdown, cluster, independent, description
             )
             table = table_in_memory(rewards, scores=scores, labels=labels)
             result = run_benchmark(
-                self._item, benchmark, label=label, file=self._file, table=table
+                self._item,
+                benchmark,
+                AskedOf(label=label, file=self._file, table=table),
             )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
@@ -189,7 +191,7 @@ pass_estimator, breakdown, cluster, independent, description
                 own = replace(spec, name=benchmark_name(self._test, each))
                 benchmark = structs.replace(by_name[each], spec=own)
                 results[each] = run_benchmark(
-                    self._item, benchmark, label=label, file=shown
+                    self._item, benchmark, AskedOf(label=label, file=shown)
                 )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None

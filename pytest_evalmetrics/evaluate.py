@@ -622,11 +622,11 @@ def _finished(
         result = structs.replace(result, flips=flips, separators=found)
     scored = rows.scored
     terms = stages.compared.terms
-    provenance = {} if terms is None else terms.reference.provenance
+    origin = Provenance() if terms is None else terms.reference.provenance
     return Evaluated(
         result=result,
-        recorded=provenance.get("recorded") or "",
-        reason=provenance.get("reason") or "",
+        recorded=origin.recorded or "",
+        reason=origin.reason or "",
         documents=outcome.documents_of(stages.reduced),
         baseline=baseline,
         row_scores=None if scored is None else scored.rows,
@@ -792,7 +792,7 @@ def _judge_shift(stages: Stages) -> JudgeShift | None:
     scored = stages.rows.scored
     if terms is None or scored is None or scored.anchors is None:
         return None
-    before = anchors.recorded_scores(terms.reference.provenance.get("anchors"))
+    before = anchors.recorded_scores(terms.reference.provenance.anchors)
     return None if before is None else anchors.judge_shift(before, scored.anchors)
 
 

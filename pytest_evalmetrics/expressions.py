@@ -116,7 +116,7 @@ _TEXT_OR_TEMPLATE = re.compile(
 )
 
 
-def _parsed_json(text: str) -> Any:
+def _parsed_json(text: str) -> object:
     """Parse JSON text whose values may be templates; return other text unchanged."""
     if text.lstrip().startswith(_MARKS) or not _JSON_LIKE.fullmatch(text):
         return text
@@ -137,7 +137,7 @@ def _templates_as_texts(match: re.Match[str]) -> str:
     return json.dumps(part)
 
 
-def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+def _with_plain_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if any("{{" in key for key, _ in pairs):
         raise ValueError("a key can't be a template")
     return dict(pairs)

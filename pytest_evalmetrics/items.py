@@ -53,19 +53,33 @@ from pytest_evalmetrics.session.workers import shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from os import PathLike
 
+    from pytest_evalmetrics.errors import Problem
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
-    from pytest_evalmetrics.scoring.door import Engine
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.scoring.door import Budget, Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _ENGINE = pytest.StashKey["Engine"]()
-_BUDGETS = pytest.StashKey[dict[str, Any]]()  # of an item's benchmarks
+# of an item's benchmarks
+_BUDGETS: pytest.StashKey[dict[str, Budget]] = pytest.StashKey()
 _IN_TURNS = pytest.StashKey[bool]()
-_BROKEN = pytest.StashKey[
-    list[Any]
-]()  # for a check: the files that can't be read, and why
+# for a check: the files that can't be read, and why
+_BROKEN: pytest.StashKey[list[tuple[BenchmarkFile, tuple[Problem, ...]]]] = (
+    pytest.StashKey()
+)
+
+
+class AskedOf(msgspec.Struct, frozen=True, kw_only=True):
+    """What who runs a benchmark says of it, beside its file."""
+
+    label: str | None = None  # of a test's check; default the item's id
+    file: str | None = None  # for messages; default the item's
+    table: RolloutTable | None = None  # the rollouts, where they come from no file
+    detailed: bool = True  # its tasks are pictured even if it passes
+    benchmarks: int = 1  # that share the level of a false alarm
 
 
 class BenchmarkFile(pytest.File):
@@ -153,9 +167,8 @@ class BenchmarkItem(RunsAgain, pytest.Item):
             sharing = sum(map(_is_compared, self.session.items))
         if self.benchmark.spec.runs:
             _share_budget(self.session, sharing)
-        result = run_benchmark(
-            self, self.benchmark, detailed=self.detailed, benchmarks=sharing
-        )
+        asked = AskedOf(detailed=self.detailed, benchmarks=sharing)
+        result = run_benchmark(self, self.benchmark, asked)
         failure = failure_of(result, self.nodeid)
         if failure is not None:
             raise failure
@@ -235,16 +248,15 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
 
 
 def run_benchmark(
-    item: pytest.Item, benchmark: Benchmark, *, label: str | None = None, **options: Any
+    item: pytest.Item, benchmark: Benchmark, asked: AskedOf
 ) -> BenchmarkResult:
     """Evaluate a benchmark, record its baseline in an update, and report its result."""
     benchmark = as_asked(item.config, benchmark)
-    in_test = label is not None
     try:
-        result = _evaluated(item, benchmark, label or item.nodeid, in_test, **options)
+        result = _evaluated(item, benchmark, asked)
     except MemoryError:
         message = f"there is not enough memory for {benchmark.spec.name}"
-        file = options.get("file") or item.nodeid.partition("::")[0]
+        file = asked.file or item.nodeid.partition("::")[0]
         line = benchmark.line_of()
         hint = "split the benchmark into several, or run it where there is more memory"
         raise errors.DataError(message, file=file, line=line, hint=hint) from None
@@ -277,13 +289,13 @@ def _warn(item: pytest.Item, benchmark: Benchmark, result: BenchmarkResult) -> N
 
 
 def _evaluated(
-    item: pytest.Item, benchmark: Benchmark, label: str, in_test: bool, **options: Any
+    item: pytest.Item, benchmark: Benchmark, asked: AskedOf
 ) -> BenchmarkResult:
     config = item.config
     spec = benchmark.spec
     with names_for(item, benchmark.file) as names:
-        store = _store(item, spec, in_test)
-        given = _input(item, benchmark, label, store, **options)
+        store = _store(item, spec, in_test=asked.label is not None)
+        given = _input(item, benchmark, store, asked)
         runtime = given.runtime
         evaluated = _in_its_rounds(given)
     result = evaluated.result
@@ -317,7 +329,7 @@ def _evaluated(
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
     # key metrics for JUnit and whoever else reads pytest's properties
-    of = f"{spec.name}: " if in_test else ""
+    of = f"{spec.name}: " if asked.label is not None else ""
     entry = payload["entry"]
     item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
     for agent in entry["agents"]:
@@ -380,14 +392,11 @@ def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:
 
 
 def _input(
-    item: pytest.Item,
-    benchmark: Benchmark,
-    label: str,
-    store: Store | None,
-    **options: Any,
+    item: pytest.Item, benchmark: Benchmark, store: Store | None, asked: AskedOf
 ) -> EvaluationInput:
     """Gather what an evaluation needs of the run."""
     config = item.config
+    label = asked.label or item.nodeid
     spec = benchmark.spec
     runtime = budget = None
     if spec.runs:
@@ -419,7 +428,10 @@ def _input(
         engine=_engine(config),
         budget=budget,
         baseline=store,
-        **options,
+        file=asked.file,
+        table=asked.table,
+        detailed=asked.detailed,
+        benchmarks=asked.benchmarks,
     )
 
 
@@ -457,18 +469,18 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     from pytest_evalmetrics.rounds import in_turns  # rare
     from pytest_evalmetrics.run_transport import budget_of  # the same
 
-    given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    first = int(worker["workerid"].removeprefix("gw"))
+    asked = AskedOf(benchmarks=benchmarks)
     turns = []
-    for item in _benchmarks(session)[
-        int(given["workerid"][2:]) :: given["workercount"]
-    ]:
-        asked = as_asked(config, item.benchmark)
-        spec = asked.spec
+    for item in _benchmarks(session)[first :: worker["workercount"]]:
+        benchmark = as_asked(config, item.benchmark)
+        spec = benchmark.spec
         in_rounds = isinstance(spec.num_samples, Rounds) and not spec.forgets
         if spec.runs and in_rounds and spec.skip is False:
             store = _store(item, spec, in_test=False)
-            given = _input(item, asked, item.nodeid, store, benchmarks=benchmarks)
-            turns.append((given, names_for(item, asked.file)))
+            given = _input(item, benchmark, store, asked)
+            turns.append((given, names_for(item, benchmark.file)))
     if len(turns) > 1 and (budget := budget_of(config)) is not None:
         in_turns(turns, budget)
 
@@ -587,8 +599,9 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     from pytest_evalmetrics.reports.reporters import write_noise_page  # asked for
     from pytest_evalmetrics.run_series import calibrate, patch  # asked for
 
-    pages: list[dict[str, Any]] = []
-    proposed: dict[str, list[Any]] = {}
+    lines: list[str] = []
+    pages: list[dict[str, object]] = []
+    proposed: dict[str, list[tuple[Benchmark, Mapping[tuple[str, ...], str]]]] = {}
     good = True
     for item in _benchmarks(session):
         with names_for(item):
@@ -606,13 +619,12 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
                 advice = {}
                 charts = []
                 good = False
-        pages.append(
-            {"id": item.nodeid, "text": [*map(visible, words)], "charts": charts}
-        )
+        text = [visible(line) for line in words]
+        lines += ["", item.nodeid, *text]
+        pages.append({"id": item.nodeid, "text": text, "charts": charts})
         proposed.setdefault(item.nodeid.partition("::")[0], []).append(
             (item.benchmark, advice)
         )
-    lines = [line for page in pages for line in ("", page["id"], *page["text"])]
     diffs = [
         line for shown, several in proposed.items() for line in patch(several, shown)
     ]
@@ -661,7 +673,8 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
     benchmarks = _benchmarks(session)
     replays = settings.journal_mode(session.config) == "replay"
     for item in benchmarks:
-        file: Any = item.parent
+        file = item.parent
+        assert isinstance(file, BenchmarkFile)  # noqa: S101 - no other makes these items
         with names_for(item):
             hooked = hooks_compute(item)
             problems = all_problems(item.benchmark, hooked=hooked, replays=replays)

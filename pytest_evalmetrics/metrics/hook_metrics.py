@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 ComputeMetrics = Callable[[list[list[dict[str, object]]]], list[object]]
-KeyMetrics = Callable[[Mapping[str, object]], Any]
+KeyMetrics = Callable[[Mapping[str, object]], object]
 _COMPUTE = "hook pytest_evalmetrics_compute_metrics"
 _CHOOSE = "hook pytest_evalmetrics_key_metrics"
 

@@ -431,7 +431,7 @@ def is_number(value: object) -> TypeGuard[float]:
     )
 
 
-def place_of(target: Any) -> tuple[str | None, int | None]:
+def place_of(target: object) -> tuple[str | None, int | None]:
     """Return the file and line of a user's function, class or object, if known."""
     thing: Any = target.func if isinstance(target, partial) else target
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
@@ -448,7 +448,7 @@ def place_of(target: Any) -> tuple[str | None, int | None]:
     )
 
 
-def _where_raised(error: Exception, target: Any) -> tuple[str | None, int | None]:
+def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
     """Find the last line of the user's own code on the way to the exception."""
     every = traceback.extract_tb(error.__traceback__)
     frames = [

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
-from msgspec import structs
 
 SCHEMA_VERSION: Final = 1
 
@@ -86,11 +85,6 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # `recorded` and `files` of each of several runs
     runs: Sequence[Mapping[str, object]] | None = None
     digest: str | None = None
-
-    def as_mapping(self) -> dict[str, object]:
-        """Return the fields that are set, by name."""
-        fields = structs.asdict(self)
-        return {name: value for name, value in fields.items() if value is not None}
 
 
 class BaselineDocument(msgspec.Struct, frozen=True, kw_only=True):

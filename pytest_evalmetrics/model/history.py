@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -37,7 +36,7 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         str, Mapping[str, HistoryPoint]
     ]  # by agent and name: the key metrics
     reason: str = ""  # why the change was accepted
-    ruler: Mapping[str, Mapping[str, Any]] = {}
+    ruler: Mapping[str, Mapping[str, object]] = {}
     drift: tuple[str, ...] = ()  # its metrics that drift, for people
     # changes that a file of the repository accepts, and that were honoured
     accepted_levels: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -115,7 +115,7 @@ class AgentResult(msgspec.Struct, frozen=True):
     estimates: Mapping[str, Estimate]  # of listed and key metrics, by name
     key_metrics: Mapping[str, float]  # in order
     # NeMo Gym's entry of this agent; a file of its own, and in no report
-    aggregate: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    aggregate: Mapping[str, object] = msgspec.field(default_factory=dict)
     scores: tuple[ScoreSummary, ...] = ()
     # whether ids of tasks are names, or positions in a data set
     task_ids: Literal["names", "positions"] = "names"
@@ -163,7 +163,7 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = msgspec.field(default=(), name="note_facts")
     changes: tuple[str, ...] = ()  # differences from the baseline other than numbers
     # what measures it, as the baseline keeps it
-    ruler: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
+    ruler: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
     sources: tuple[SourceSummary, ...] = ()
     xfail: bool = False  # expected to fail
     recorded: RecordedBaseline | None = None

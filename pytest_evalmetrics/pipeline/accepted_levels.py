@@ -25,7 +25,7 @@ def open_levels(
     levels: Iterable[AcceptedLevel], reference: Reference
 ) -> list[AcceptedLevel]:
     """Return the changes that no run before has honoured."""
-    spent = set(reference.provenance.get("accepted_levels", ()))
+    spent = set(reference.provenance.accepted_levels or ())
     return [level for level in levels if level.mark not in spent]
 
 
@@ -71,7 +71,7 @@ def known_marks(
     levels: Iterable[AcceptedLevel], reference: Reference, checks: Sequence[Check]
 ) -> tuple[str, ...]:
     """Return the marks of changes that were honoured, in this run or before."""
-    spent = set(reference.provenance.get("accepted_levels", ()))
+    spent = set(reference.provenance.accepted_levels or ())
     honoured = {check.name for check in checks if check.accepted}
     return tuple(
         level.mark
@@ -84,7 +84,7 @@ def notes(
     levels: Iterable[AcceptedLevel], reference: Reference, checks: Sequence[Check]
 ) -> Iterator[Note]:
     """Say which changes are accepted in this run, and which have been before."""
-    spent = set(reference.provenance.get("accepted_levels", ()))
+    spent = set(reference.provenance.accepted_levels or ())
     for level in levels:
         if level.mark in spent:
             words = (

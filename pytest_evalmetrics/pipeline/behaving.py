@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -190,7 +190,7 @@ def _own_features(benchmark: Benchmark, spec: BehaviourSpec) -> list[OwnFeature]
 
 def _rows_of(
     loaded: Loaded, rows: Rows, table: RolloutTable
-) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+) -> Iterator[tuple[int, str, Mapping[str, object]]]:
     """Yield the number of each row of a table, its place in the files, and the row."""
     scoring = rows.prepared.scoring
     if table.read_as is None:
@@ -205,8 +205,8 @@ def _rows_of(
 
 
 def _placed(
-    table: RolloutTable, rows: Iterator[tuple[int, str, Mapping[str, Any]]]
-) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    table: RolloutTable, rows: Iterator[tuple[int, str, Mapping[str, object]]]
+) -> Iterator[tuple[int, str, Mapping[str, object]]]:
     """Yield the rows with their places in a table in place of their numbers."""
     if table.read_as is None:
         return

@@ -141,11 +141,8 @@ def _of_tools(
 
 def stated_by(
     now: Fingerprint, tables: Iterable[RolloutTable], hide: Callable[[str], str]
-) -> dict[str, Fingerprint]:
-    """Return a fingerprint with the tools of other rollouts, as ``ruler``.
-
-    Empty unless both sides state any.
-    """
+) -> Fingerprint | None:
+    """Return a fingerprint with the tools of other rollouts; None unless both sides state any."""
     stated: dict[str, dict[str, list[str]]] = {}
     for table in tables:
         for name, entry in table.ruler.items():
@@ -155,8 +152,8 @@ def stated_by(
                 kept += [value for value in values if value not in kept]
     own = {name: entry for name, entry in now.items() if not _is_of_tool(name)}
     if not stated or len(own) == len(now):
-        return {}
-    return {"ruler": {**own, **_of_tools(stated, hide)}}
+        return None
+    return {**own, **_of_tools(stated, hide)}
 
 
 def _is_of_tool(name: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.model.baseline import Provenance
 from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.pipeline import measurement as fingerprints
 from pytest_evalmetrics.pipeline.gate_settings import settings_of
@@ -31,12 +32,12 @@ class Measurement(msgspec.Struct, frozen=True):
     """What measures a run, and what it measures."""
 
     # by entry: readable settings, without defaults and secrets
-    ruler: dict[str, dict[str, Any]]
-    under_test: dict[str, Any]  # settings of the model, agent and prompt
-    gates: dict[str, Any]  # the gated metrics and the thresholds, as written
+    ruler: dict[str, dict[str, object]]
+    under_test: dict[str, object]  # settings of the model, agent and prompt
+    gates: dict[str, object]  # the gated metrics and the thresholds, as written
 
 
-def gates_of(benchmark: Benchmark) -> dict[str, Any]:
+def gates_of(benchmark: Benchmark) -> dict[str, object]:
     """Describe the gates, which a later run compares with its own."""
     thresholds = benchmark.spec.thresholds
     return {
@@ -48,7 +49,7 @@ def gates_of(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def measurement_of(
-    loaded: Loaded, rows: Rows, *, gates: dict[str, Any], hook: str
+    loaded: Loaded, rows: Rows, *, gates: dict[str, object], hook: str
 ) -> Measurement:
     """Fingerprint what measures a run; `hook` is the hash of hooks that compute metrics."""
     scoring, spec = rows.prepared.scoring, loaded.benchmark.spec
@@ -71,7 +72,7 @@ class KeptRows(msgspec.Struct, frozen=True):
     """The rows that a new baseline keeps."""
 
     data: bytes  # compressed
-    description: dict[str, Any]
+    description: dict[str, object]
 
 
 def kept_rows_of(loaded: Loaded, rows: Rows, *, has_files: bool) -> KeptRows | None:
@@ -115,31 +116,32 @@ def compare_measurements(
 ) -> AlikeMeasured:
     """Find what measures the run otherwise than its reference."""
     tables = chain.from_iterable(reference.runs.values())
-    recorded = {
-        **reference.provenance,
-        **fingerprints.stated_by(now.ruler, tables, hide),
-    }
+    recorded = reference.provenance
+    stated = fingerprints.stated_by(now.ruler, tables, hide)
+    before = recorded.ruler if stated is None else stated
     notes: tuple[Note, ...] = ()
     changes: tuple[MeasurementChange, ...] = ()
-    if "ruler" in recorded:
-        changes = measurement_changes(recorded["ruler"], now.ruler)
-    elif recorded or any(entry.get("scores") for entry in now.ruler.values()):
+    if before is not None:
+        changes = measurement_changes(before, now.ruler)
+    elif recorded != Provenance() or any(
+        entry.get("scores") for entry in now.ruler.values()
+    ):
         note = (
             f"{reference.where} holds no fingerprint of what measures: another scorer, "
             f"judge or prompt goes unseen until you {reference.way_to_renew}"
         )
         notes = (Remark(note, Topic.FINGERPRINT),)
-    under_test = recorded.get("under_test", {})
+    under_test = recorded.under_test or {}
     remarks = fingerprints.under_test_changes(under_test, now.under_test)
     unannounced = fingerprints.unannounced_changes(under_test, now.under_test)
     notes = (*notes, *(Remark(change, Topic.TARGET_CODE) for change in unannounced))
-    remarks += changed_gates(recorded.get("gates", {}), now.gates, reference)
+    remarks += changed_gates(recorded.gates or {}, now.gates, reference)
     return AlikeMeasured(
         reference,
         changes,
         notes=notes,
         remarks=tuple(remarks),
-        has_fingerprint="ruler" in recorded,
+        has_fingerprint=before is not None,
     )
 
 
@@ -155,7 +157,7 @@ def rescored(
     reference, changes = compared.reference, compared.changes
     notes = compared.notes
     if any(change.by_scorer for change in changes):
-        kept, scoring = reference.provenance.get("rows"), rows.prepared.scoring
+        kept, scoring = reference.provenance.rows, rows.prepared.scoring
         if scoring is None or kept is None:
             return compared
         data = None if read_kept_rows is None else read_kept_rows()

@@ -213,7 +213,7 @@ def constant_notes(spec: BenchmarkSpec) -> Iterator[Note]:
 
 
 def _single_braces(
-    benchmark: Benchmark, columns: Mapping[str, Any]
+    benchmark: Benchmark, columns: Mapping[str, object]
 ) -> Iterator[Problem]:
     for path, texts in _constant_requests(benchmark.spec):
         for match in _SINGLE_BRACES.finditer("\n".join(texts)):

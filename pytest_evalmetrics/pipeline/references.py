@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -13,6 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics import baselines
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.model.baseline import Provenance
 from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
 from pytest_evalmetrics.model.verdicts import Acceptance
@@ -58,7 +59,7 @@ class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     behaviour: Mapping[str, BehaviourDocument] = {}
     notes: tuple[Note, ...] = ()
     # recorded with it: what measured it, its thresholds and its metrics
-    provenance: Mapping[str, Any] = {}
+    provenance: Provenance = Provenance()
     anchors: Anchors | None = None  # numbers of earlier runs, in place of tables
     origin: str = ""  # its place and date in words
 
@@ -176,7 +177,7 @@ def _recorded(
         runs=runs,
         values={agent: document.values(agent) for agent in runs},
         behaviour=behaviour,
-        provenance=document.provenance.as_mapping(),
+        provenance=document.provenance,
         origin=f"{file}{date}{reason}",
     )
 
@@ -204,18 +205,18 @@ def _of_history(
     runs = of_benchmarks.get(label, ())
     usable = runs_of_history.usable_runs(runs)
     marks = tuple(mark for run in runs for mark in run.accepted_levels)
-    spent = {"accepted_levels": marks} if marks else {}
     if settings.history_runs is None:
         anchors = runs_of_history.Anchors(
             settings.against, runs, shown, settings.min_coverage
         )
         rulers = [run.ruler for run in usable if run.ruler]
-        ruler = {"ruler": rulers[-1]} if rulers else {}
         return Reference(
             acceptance=Acceptance.HISTORY,
             anchors=anchors,
             notes=tuple(notes),
-            provenance={**ruler, **spent},
+            provenance=Provenance(
+                ruler=rulers[-1] if rulers else None, accepted_levels=marks or None
+            ),
         )
     kept = [bytes(run.baseline) for run in usable if run.baseline is not msgspec.UNSET]
     kept = kept[-settings.history_runs :]
@@ -230,10 +231,13 @@ def _of_history(
         words = f"history: {left_out} not compared with: {merge_notes[-1]}"
         notes.append(Remark(words, Topic.HISTORY))
     reference = _recorded(merged, shown, Acceptance.HISTORY)
+    provenance = reference.provenance
+    if marks:
+        provenance = structs.replace(provenance, accepted_levels=marks)
     return structs.replace(
         reference,
         notes=tuple(notes),
-        provenance={**reference.provenance, **spent},
+        provenance=provenance,
         origin=f"{shown}, {last}",
     )
 

@@ -82,7 +82,7 @@ class Runtime(Protocol):
         """Count the scores of one benchmark as they come in."""
         ...
 
-    def usage(self) -> dict[str, Any]:
+    def usage(self) -> dict[str, object]:
         """Return the usage of the benchmark's calls in this run."""
         ...
 
@@ -389,7 +389,7 @@ class Scoring:
     def rescored(
         self,
         data: bytes | None,
-        recorded: Mapping[str, Any],
+        recorded: Mapping[str, object],
         tables: Mapping[str, RolloutTable],
     ) -> tuple[dict[str, RolloutTable], list[Note]]:
         """Score the rows that a baseline keeps anew; return its tables, and notes."""

@@ -12,10 +12,10 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.independence import independence_of
-from pytest_evalmetrics.comparison.inputs import gate_seed
+from pytest_evalmetrics.comparison.inputs import gate_seed, means_of
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
-from pytest_evalmetrics.comparison.single_tasks import single_task_test
+from pytest_evalmetrics.comparison.single_tasks import counted_once, single_task_test
 from pytest_evalmetrics.comparison.swapped_sides import swap_test
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.comparison import (
@@ -139,14 +139,26 @@ def _test_stated(damage: TaskDamage) -> DropTest:
 def _test_one_task(damage: TaskDamage) -> DropTest:
     test = single_task_test(damage.pair, damage.sign)
     return DropTest(
-        result=TestResult(name="relabelled rollouts of each task", p=test.p),
+        result=TestResult(
+            name="relabelled rollouts of each task", p=test.p, log_tail=test.log_p
+        ),
         p_rollouts=test.p,
         by_rollouts=True,
         proven=test.worst,
-        independence=_independence(damage),
+        independence=_independence_of_one_task(damage),
         lost_all=is_all_lost(damage),
         blind=_few_rollouts(damage.alpha) if test.least >= damage.alpha else None,
     )
+
+
+def _independence_of_one_task(damage: TaskDamage) -> Independence | None:
+    """Judge the rollouts; None where one of each task proves as much as is needed."""
+    independence = _independence(damage)
+    if independence.is_given:
+        return independence
+    level = damage.alpha / damage.given.rule.benchmarks
+    once = single_task_test(counted_once(damage.pair), damage.sign)
+    return None if once.p < level else independence
 
 
 def _few_rollouts(alpha: float) -> FewRollouts:
@@ -317,12 +329,14 @@ def _is_unequal(damage: TaskDamage) -> bool:
 
 def is_all_lost(damage: TaskDamage) -> bool:
     """Check whether a tenth or less is left of what there was to lose."""
-    if damage.room is None or not damage.drop > 0:
+    if not damage.drop > 0:
         return False
-    if damage.pair.bounded:
+    if damage.room is not None and damage.pair.bounded:
         return bool(damage.values.sum() >= _ALL * damage.room.sum())
     # without a range the end is known by three tasks that fell to it, and no other value
     current = damage.pair.current
-    if current is None or float(np.ptp(current)) > 0:
+    if current is None:
+        current = means_of(damage.pair.rewards_current)
+    if not current.size or float(np.ptp(current)) > 0:
         return False
     return int(np.count_nonzero(damage.values > 0)) >= _FELL_TO_THE_END

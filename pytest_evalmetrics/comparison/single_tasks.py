@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.inputs import means_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +29,10 @@ _SUSPECT = 0.05  # the p of a task from which on it is worth a look
 class SingleTaskTest(msgspec.Struct, frozen=True):
     """What the rollouts of single tasks show."""
 
-    # of the most significant task beyond the baseline's value, corrected over all
+    # of the most significant task beyond the baseline's value, corrected over all; never
+    # below 1e-300
     p: float
+    log_p: float
     least: float  # the least p that these numbers of rollouts could give
     # the tasks beyond whose own p is small, worst first
     worst: tuple[TaskId, ...]
@@ -44,11 +48,27 @@ def single_task_test(pair: PairedMetric, sign: float) -> SingleTaskTest:
     """
     p_of_tasks = _p_of_tasks(pair, sign)
     least_of_tasks = _least_p_of_tasks(pair.rewards_baseline, pair.rewards_current)
+    log_p = _corrected(p_of_tasks, least_of_tasks, is_constant=_constant(pair))
     return SingleTaskTest(
-        p=_corrected(p_of_tasks, least_of_tasks, is_constant=_constant(pair)),
+        p=stats.p_of_log(log_p),
+        log_p=log_p,
         least=float(least_of_tasks.min(initial=1.0)),
         worst=_suspects(pair.tasks, p_of_tasks),
     )
+
+
+def counted_once(pair: PairedMetric) -> PairedMetric:
+    """Replace the rollouts of each task by one, their mean: all that copies show."""
+    return structs.replace(
+        pair,
+        rewards_baseline=_one_each(pair.rewards_baseline),
+        rewards_current=_one_each(pair.rewards_current),
+    )
+
+
+def _one_each(rewards: TaskRewards) -> TaskRewards:
+    values = means_of(rewards)
+    return structs.replace(rewards, values=values, offsets=np.arange(len(values) + 1))
 
 
 def _p_of_tasks(pair: PairedMetric, sign: float) -> Floats:
@@ -100,15 +120,21 @@ def _reduced(reduce: np.ufunc, rewards: TaskRewards) -> Floats:
 def _corrected(
     p_of_tasks: Floats, least_of_tasks: Floats, *, is_constant: NDArray[np.bool_]
 ) -> float:
-    """Correct the least p for the tasks that could have been as significant."""
+    """Correct the least p for the tasks that could have been as significant.
+
+    Returns its logarithm: hundreds of tasks that all break have a p below any number.
+    """
     p = float(p_of_tasks.min(initial=1.0))
     if not p < 1:
-        return 1.0
+        return 0.0
     could = (least_of_tasks <= p * (1 + _TIE)) & ~is_constant
     could_be_lower = could & (least_of_tasks < p * (1 - _TIE))
     as_low = int((p_of_tasks <= p * (1 + _TIE)).sum())
-    so_many = stats.binom_sf(as_low, int(could.sum()), p)
-    return min(_any_of(could, p), _any_of(could_be_lower, p) + so_many, 1.0)
+    log_so_many = stats.log_binom_sf(as_low, int(could.sum()), p)
+    any_lower = _any_of(could_be_lower, p)
+    if any_lower > 0:
+        log_so_many = math.log(any_lower + math.exp(log_so_many))
+    return min(math.log(_any_of(could, p)), log_so_many, 0.0)
 
 
 def _any_of(tasks: NDArray[np.bool_], p: float) -> float:

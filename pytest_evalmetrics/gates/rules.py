@@ -16,6 +16,7 @@ from pytest_evalmetrics.model.comparison import (
     AllLost,
     Comparison,
     FewRuns,
+    Independence,
     RuleName,
     RuleSettings,
 )
@@ -241,7 +242,7 @@ def _of_collapse(comparison: Comparison, p: float) -> Decision:
     if is_proven and _may_prove(comparison):
         return Decision(Verdict.FAIL)
     if is_proven and comparison.independence is not None:
-        return Decision(Verdict.WARN, (DependentRollouts(comparison.independence),))
+        return _of_copied_collapse(comparison, comparison.independence)
     if _is_hidden_by_runs(comparison) and not is_proven:
         few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
         return _inconclusive(BlindGate(cause=few))
@@ -264,8 +265,13 @@ def _may_prove(comparison: Comparison) -> bool:
     """
     independence = comparison.independence
     is_independent = independence is None or independence.is_given
-    is_many = comparison.tasks_with_room >= _MANY_LOST
-    return is_independent or is_many or comparison.was_best
+    return is_independent or comparison.tasks_with_room >= _MANY_LOST
+
+
+def _of_copied_collapse(comparison: Comparison, independence: Independence) -> Decision:
+    """Judge the loss of one or two tasks that only independent rollouts would prove."""
+    verdict = Verdict.INCONCLUSIVE if comparison.was_best else Verdict.WARN
+    return Decision(verdict, (DependentRollouts(independence),))
 
 
 def _is_no_drop(comparison: Comparison) -> bool:

@@ -6,7 +6,7 @@ What is paired here is tested by `comparison` and judged by `gates`.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import msgspec
 import numpy as np
@@ -145,7 +145,9 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
         flips=_flips(terms, pairing),
         judgeable=judgeable,
         tasks=_tasks_to_test(terms, run, judgeable, pairing=pairing, pairings=pairings),
-        slices=_slices_to_test(terms, run, judgeable),
+        slices=_slices_to_test(
+            terms, run, judgeable, pairing=pairing, pairings=pairings
+        ),
         rollouts=(
             int(pairings[-1].baseline.counts.max(initial=0)),
             int(run.table.counts.max(initial=0)),
@@ -263,24 +265,61 @@ def _stated_noise(compared: ComparisonInput, pair: PairedMetric) -> float | None
 
 
 def _slices_to_test(
-    terms: ComparisonTerms, run: AgentRun, judgeable: Sequence[Judgeable]
+    terms: ComparisonTerms,
+    run: AgentRun,
+    judgeable: Sequence[Judgeable],
+    *,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing],
 ) -> SlicesToTest | None:
-    """Cut the first metric that is a tested mean over tasks into slices."""
-    for gated in judgeable:
-        if not isinstance(gated, Gated) or not gated.compared.rule.tests:
-            continue
-        is_part = metric_names.parse(gated.compared.pair.name).field is not None
-        if is_part or gated.estimate is None:
-            continue
+    """Cut the first metric that is a tested mean over tasks into slices.
+
+    Where there is none, such as with a median alone, the mean of the reward is cut.
+    """
+    tested = [gated for gated in judgeable if _is_tested_whole(gated)]
+    for gated in tested:
         slices = tuple(_slices(terms.benchmark, run, gated.compared))
         if slices:
-            return SlicesToTest(
-                agent=run.shown,
-                slices=slices,
-                alpha=gated.compared.rule.alpha,
-                line=terms.benchmark.line_of("breakdown"),
-            )
-    return None
+            return _sliced(terms, run, slices)
+    of_reward = [
+        gated
+        for gated in tested
+        if gated.estimate is not None
+        and gated.estimate.score == terms.benchmark.spec.reward
+    ]
+    if not of_reward or not terms.benchmark.spec.breakdown:
+        return None
+    whole = of_reward[0].compared
+    pair = pairing.pair(pairing.plan.names.bind("mean_reward"))
+    mean = structs.replace(
+        whole,
+        pair=pair,
+        runs=_runs_of_reward(pairings, pair),
+        is_rate=pair.bounded
+        and declarations.may_be_rate(terms.benchmark.spec, "mean_reward"),
+        stated=None,
+    )
+    slices = tuple(_slices(terms.benchmark, run, mean))
+    return _sliced(terms, run, slices) if slices else None
+
+
+def _is_tested_whole(judgeable: Judgeable) -> TypeGuard[Gated]:
+    """Check whether a metric is tested, over all tasks."""
+    if not isinstance(judgeable, Gated) or judgeable.estimate is None:
+        return False
+    is_part = metric_names.parse(judgeable.compared.pair.name).field is not None
+    return judgeable.compared.rule.tests and not is_part
+
+
+def _sliced(
+    terms: ComparisonTerms, run: AgentRun, slices: tuple[Slice, ...]
+) -> SlicesToTest:
+    return SlicesToTest(
+        agent=run.shown,
+        slices=slices,
+        alpha=slices[0].compared.rule.alpha,
+        line=terms.benchmark.line_of("breakdown"),
+    )
 
 
 def _slices(

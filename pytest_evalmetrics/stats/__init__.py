@@ -10,6 +10,7 @@ from pytest_evalmetrics.stats.basics import StatsError as StatsError
 from pytest_evalmetrics.stats.distributions import LEAST_P as LEAST_P
 from pytest_evalmetrics.stats.distributions import binom_sf as binom_sf
 from pytest_evalmetrics.stats.distributions import bisected as bisected
+from pytest_evalmetrics.stats.distributions import log_binom_sf as log_binom_sf
 from pytest_evalmetrics.stats.distributions import (
     normal_isf_of_log as normal_isf_of_log,
 )

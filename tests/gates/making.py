@@ -15,12 +15,17 @@ def checked(
     min_coverage=0.9,
     benchmarks=1,
     runs=None,
+    independent=None,
     **gated,
 ):
     """Judge one metric; `gated` are further fields of what is gated."""
     pair = pair if clusters is None else replace(pair, clusters=clusters)
     compared = ComparisonInput(
-        pair=pair, rule=settings or rule(), gate_id="g", runs=runs
+        pair=pair,
+        rule=settings or rule(),
+        gate_id="g",
+        runs=runs,
+        independent=independent,
     )
     (check,) = check_regression(
         [Gated(compared=compared, **gated)],

@@ -173,7 +173,21 @@ def test_a_collapse_of_fewer_tasks_is_judged_by_their_rollouts(tasks, rollouts):
     chance = oracle.hypergeom(2 * rollouts, rollouts, rollouts).pmf(rollouts) ** tasks
     check = collapse_of(tasks, rollouts)
     assert check.comparison.p == pytest.approx(chance, rel=1e-9)
-    assert check.verdict is (FAIL if chance < 0.01 else INCONCLUSIVE)
+    is_proven = chance < 0.01 and tasks >= 3
+    assert check.verdict is (FAIL if is_proven else INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_collapse_of_two_tasks_whose_rollouts_may_be_copies_is_unproven(tasks):
+    check = collapse_of(tasks, 8)
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (DependentRollouts(Independence.UNSHOWN),)
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_collapse_of_two_tasks_of_independent_rollouts_fails(tasks):
+    pair = make_pair([[1.0] * 8] * tasks, [[0.0] * 8] * tasks)
+    assert checked(pair, independent=True).verdict is FAIL
 
 
 def test_a_collapse_that_cannot_be_proven_says_how_many_tasks_are_needed():
@@ -358,6 +372,12 @@ def test_a_collapse_of_fewer_rollouts_than_the_baseline_has_fails_among_a_thousa
     assert checked(pair, benchmarks=MANY).verdict is FAIL
 
 
+def test_a_collapse_of_a_metric_without_values_of_tasks_is_no_warning():
+    pair = make_combined([1.0] * 15 + [0.0] * 5, [0.0] * 20, combine=np.mean)
+    pair = replace(pair, baseline=None, current=None, bounded=False)
+    assert checked(pair, benchmarks=MANY).verdict is INCONCLUSIVE
+
+
 @pytest.mark.parametrize("metrics", [1, 20])
 def test_a_collapse_of_each_of_many_metrics_fails(metrics):
     pairs = [
@@ -430,6 +450,20 @@ def test_of_one_rollout_nothing_is_proven_of_a_task_and_that_is_said():
 def test_a_collapse_of_all_tasks_fails_the_worst_task(tasks, before, after):
     check = checked(worst_task([[1.0] * before] * tasks, [[0.0] * after] * tasks))
     assert check.verdict is FAIL
+
+
+def test_a_collapse_of_a_thousand_tasks_fails_the_worst_task():
+    check = checked(worst_task([[1.0] * 8] * 1_000, [[0.0] * 8] * 1_000))
+    assert check.verdict is FAIL
+    assert check.comparison.p == 1e-300
+
+
+def test_many_tasks_beyond_the_worst_need_no_independent_rollouts():
+    before = [[5.0], [6.0], [7.0]] * 4
+    after = [[1.0], [2.0], [3.0]] * 4
+    check = checked(replace(worst_task(before, after), bounded=False))
+    assert check.verdict is FAIL
+    assert check.comparison.p == pytest.approx(0.5**12)
 
 
 def test_a_task_that_is_worse_but_not_the_worst_passes():

@@ -55,6 +55,17 @@ def test_the_message_names_the_slice_its_numbers_and_its_tasks(tmp_path):
     assert "12 of its 12 tasks: t0, t1" in text
 
 
+def test_beside_a_median_alone_the_mean_reward_of_slices_is_tested(tmp_path):
+    write_rows(tmp_path, "old.jsonl", GERMAN + OTHERS, lang=LANGUAGES)
+    write_rows(tmp_path, "new.jsonl", COLLAPSED + BETTER, lang=LANGUAGES)
+    keys = f"metrics: [median]\nbreakdown: [lang]\n{against()}"
+    result = evaluate(given(benchmark(tmp_path, keys))).result
+    assert named(result, "median").verdict is Verdict.PASS
+    check = named(result, "slices")
+    assert check.verdict is Verdict.FAIL
+    assert check.reasons[0].slices[0].name == "mean_reward[lang=de]"
+
+
 def test_slices_that_did_not_change_pass(tmp_path):
     result = result_of(tmp_path, GERMAN + OTHERS, GERMAN + OTHERS)
     check = named(result, "slices")

@@ -125,7 +125,7 @@ _DEPENDENT = {
 def dependent_rollouts(reason: DependentRollouts) -> str:
     """Say why the finding does not fail the run."""
     why = _DEPENDENT[reason.independence]
-    return f"a warning, because it assumes independent rollouts, and {why}"
+    return f"unproven, because it assumes independent rollouts, and {why}"
 
 
 @sentence.register(SingleTasksUnseen)

@@ -123,7 +123,15 @@ class NoTaskError(DataError):
 
 
 class WordScoreError(DataError):
-    """A score that ``fields:`` names holds words, and nothing says what they are worth."""
+    """A score that is needed holds words, and nothing says what they are worth.
+
+    Attributes
+    ----------
+    score
+        The score's name.
+    """
+
+    score: str = "reward"
 
 
 class ShapeError(DataError):

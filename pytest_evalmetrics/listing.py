@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import MISSING, fields
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import registry
-from pytest_evalmetrics.config.benchmark_schema import keys_of_scorer
+from pytest_evalmetrics.config.benchmark_schema import (
+    keys_of_metric_type,
+    keys_of_scorer,
+)
 from pytest_evalmetrics.errors import MetricError, RegistryError, closest
 from pytest_evalmetrics.metrics import Names
+from pytest_evalmetrics.spec.metric_keys import METRIC_TYPES
 from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.scorer_keys import BUILTIN, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pytest_evalmetrics.registry import Found, Registry
 
@@ -24,6 +29,17 @@ _WIDE = 34
 _FOR_BUILDERS = re.compile(
     r"\n\n(?:Parameters|Attributes|Raises)\n-+\n.*?(?=\n\n\w[^\n]*\n-+\n|\Z)", re.DOTALL
 )
+_TYPES = "types of metrics"
+_RULES = "gate rules"
+# what a rule fails
+_BUILTIN_RULES = {
+    "exact": "Any drop: for a benchmark without noise",
+    "absolute": "A drop of more than max_drop, whatever its noise",
+    "relative": "A drop of more than the share max_drop of the baseline: for costs",
+    "statistical": "A drop of any size with p < alpha",
+    "practical": "A drop of at least max_drop with p < alpha; the default",
+    "noninferior": "Where the run does not show that it lost at most max_drop",
+}
 _STATISTICS = (
     "NeMo Gym's statistics of a score: also max/, min/, median/ and std/  [built-in]"
 )
@@ -33,13 +49,13 @@ _KINDS: dict[str, tuple[Registry, set[str]]] = {
     "scorers": (registry.scorers, {"score", "scores", "row", "item", "sample"}),
     "loaders": (registry.loaders, {"read", "rows", "texts", "source"}),
     "reporters": (registry.reporters, {"report", "prefix"}),
-    "gate rules": (registry.gate_rules, {"decide", "comparison", "gated", "rule"}),
+    _RULES: (registry.gate_rules, {"decide", "comparison", "gated", "rule"}),
 }
 
 
 def listed() -> str:
     """List all registered names, each with a line and who provides it."""
-    lines = []
+    lines: list[str] = []
     unusual = {
         name for each in BUILTIN for name in spellings(each)[1:]
     }  # of a scorer's type
@@ -50,16 +66,41 @@ def listed() -> str:
         described = {name: _line(things, name) for name in names}
         if kind == "metrics":
             described["mean/{score}"] = _STATISTICS
-        if names:  # the built-in gate rules are described by the docs alone
-            wide = min(max(map(len, names)), _WIDE)
-            lines += [f"{kind} ({len(names)})"]
-            lines += [
-                f"  {name.ljust(wide)}  {line}" for name, line in described.items()
-            ] + [""]
-    more = "evalmetrics explain NAME explains one of them"
-    return "\n".join(
-        [*lines, f"package.module:attribute names one of your own; {more}"]
+        if kind == _RULES:
+            rules = {n: f"{text}  [built-in]" for n, text in _BUILTIN_RULES.items()}
+            described = {**rules, **described}
+        count = len(described) if kind == _RULES else len(names)
+        lines += _section(kind, described, count)
+        if kind == "metrics":
+            types = {name: _type(name) for name in METRIC_TYPES}
+            lines += _section(_TYPES, types, len(types))
+    last = (
+        "package.module:attribute names one of your own; evalmetrics explain NAME explains one "
+        "of them"
     )
+    return "\n".join([*lines, last])
+
+
+def _section(kind: str, described: Mapping[str, str], count: int) -> list[str]:
+    """List the names of a kind, each with a line."""
+    wide = min(max(map(len, described), default=0), _WIDE)
+    rows = [f"  {name.ljust(wide)}  {line}" for name, line in described.items()]
+    return [f"{kind} ({count})", *rows, ""]
+
+
+def _type(name: str) -> str:
+    """Describe a type of metric, with the keys that it needs."""
+    needed = [
+        field.name
+        for field in fields(METRIC_TYPES[name])
+        if field.default is MISSING and field.name != "type"
+    ]
+    keys = f": {', '.join(needed)}" if needed else ""
+    return f"{_summary(METRIC_TYPES[name])}{keys}  [built-in]"
+
+
+def _summary(target: object) -> str:
+    return _doc(target).split("\n")[0].rstrip(".")
 
 
 def _line(things: Registry, name: str) -> str:
@@ -67,8 +108,7 @@ def _line(things: Registry, name: str) -> str:
         target = things.find(name).target
     except RegistryError as error:
         return f"can't be loaded: {error.message}"
-    first, *_ = _doc(target).split("\n")
-    return f"{first.rstrip('.')}  [{things.source(name)}]"
+    return f"{_summary(target)}  [{things.source(name)}]"
 
 
 def _doc(target: Any) -> str:
@@ -94,17 +134,42 @@ def explained(name: str) -> str:
         # a reference may be of any kind, which its methods show
         if not entry.reference or _kind_of(entry.target) == kind:
             parts.append("\n".join(_explain(kind, things, name, entry)))
+    parts += _explained_beside(name)
     if parts:
         return "\n\n".join(parts)
     if broken:
         raise broken[0]  # a reference: the message is the same for each kind
     there = [n for things, _ in _KINDS.values() for n in things.names()]
+    there += [*METRIC_TYPES, *_BUILTIN_RULES]
     meant = closest(name, there)
     guess = "" if meant is None else f": did you mean {meant!r}?"
     raise RegistryError(
         f"there is nothing named {name!r}{guess}",
         hint="evalmetrics list prints what there is",
     )
+
+
+def _explained_beside(name: str) -> list[str]:
+    """Explain the built-in rule and the type of metric with a name, which nobody registers."""
+    parts = []
+    if name in METRIC_TYPES:
+        keys = "\n".join(f"    {line}" for line in keys_of_metric_type(name))
+        parts.append(
+            f"{name}: type of metric\n\n  {_paragraphs(_doc(METRIC_TYPES[name]))}\n\n"
+            f"  defined under metrics:, as NAME: {{type: {name}, ...}}\n\n"
+            f"  keys\n{keys}\n\n  from: built-in"
+        )
+    if name in _BUILTIN_RULES:
+        parts.append(
+            f"{name}: gate rule\n\n  It fails: {_lowered(_BUILTIN_RULES[name])}.\n\n"
+            f"  written as baseline: {{rule: {name}}}, or for one metric below baseline: "
+            "metrics:\n\n  from: built-in"
+        )
+    return parts
+
+
+def _lowered(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}"
 
 
 def _kind_of(target: Any) -> str:
@@ -136,7 +201,7 @@ def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[s
     yield ""
     doc = _doc(entry.target)
     ours = not entry.reference and (kind == "metrics" or things.is_builtin(entry.name))
-    yield indent(_FOR_BUILDERS.sub("", doc) if ours else doc, "  ")
+    yield indent(_paragraphs(_FOR_BUILDERS.sub("", doc)) if ours else doc, "  ")
     yield ""
     if keys := list(_keys(kind, entry)):
         yield from ("  keys", *keys, "")
@@ -151,6 +216,13 @@ def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[s
     else:
         who = "built-in" if entry.name.endswith("/...") else things.source(entry.name)
     yield f"  from: {who}, {registry.origin(entry.target)}"
+
+
+def _paragraphs(doc: str) -> str:
+    """Write each paragraph of plain text on one line, which the terminal breaks."""
+    return "\n\n".join(
+        part if "\n " in part else part.replace("\n", " ") for part in doc.split("\n\n")
+    )
 
 
 def _keys(kind: str, entry: Found) -> Iterator[str]:

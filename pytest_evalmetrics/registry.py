@@ -233,6 +233,11 @@ class Registry:
                 entry = self._registered(name)
         if entry is not None:
             return Found(entry.name, entry.target, numbers_in(entry.name, name) or {})
+        if "," in name:
+            several = ", ".join(part.strip() for part in name.split(","))
+            raise RegistryError(
+                f"there is no {self.kind} {name!r}", hint=f"write a list: [{several}]"
+            )
         names = [*self._reserved, *self.names()]
         guess = did_you_mean(name, names, what=f"{self.kind}s there are")
         way = f"made known with {self._decorator} in a conftest.py of this folder or one above it"

@@ -63,15 +63,19 @@ def test_the_list_shows_each_name_and_its_provider(own):
             "  best_task * The task that does best  [[]conftest.py:*]",
             "  gone * can't be loaded: the metric 'gone' of shipped can't be loaded from *",
             "  late *[[]conftest.py:*]",
-            "  pass@{k} * The chance that at least one of k rollouts*  [[]built-in]",
+            "  pass@{k} * The chance that at least one of k rollouts of a task passes, averaged*  [[]built-in]",
             "  spread * How far tasks lie apart  [[]entry point of shipped]",
             "  mean/{score} *",
+            "types of metrics (*)",
+            "  f1 * Agreement of a predicted label with the true one: gold, predicted  [[]built-in]",
             "scorers (*)",
             "  length * How long an answer is  [[]conftest.py:*]",
             "loaders (*)",
             "reporters (*)",
             "  chat * Tells the team  [[]conftest.py:*]",
             "  summary.md *  [[]built-in]",
+            "gate rules (6)",
+            "  practical * A drop of at least max_drop with p < alpha; the default  [[]built-in]",
             "package.module:attribute *",
         ]
     )
@@ -116,6 +120,24 @@ OURS = [
         ],
     ),
     ("jsonl", ["jsonl: loader"]),
+    (
+        "kappa",
+        [
+            "kappa: type of metric",
+            "  Agreement of a predicted label with the true one.",
+            "  defined under metrics:, as NAME: {type: kappa, ...}",
+            "    gold (text, required): the column of true labels",
+        ],
+    ),
+    (
+        "practical",
+        [
+            "practical: gate rule",
+            "  It fails: a drop of at least max_drop with p < alpha; the default.",
+            "  written as baseline: {rule: practical}, *",
+        ],
+    ),
+    ("f1", ["f1: scorer", "f1: type of metric"]),
     (
         "report.json",
         ["report.json: reporter", "  Write all checks with their evidence*"],

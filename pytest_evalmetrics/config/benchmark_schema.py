@@ -178,6 +178,14 @@ def keys_of_scorer(kind: str) -> list[str] | None:
     return None
 
 
+def keys_of_metric_type(kind: str) -> list[str]:
+    """Describe each key of a type of metric that a file defines, a line each."""
+    from pytest_evalmetrics.spec.metric_keys import METRIC_TYPES  # few files define any
+
+    defs = schema_of_benchmark()["$defs"]
+    return list(_keys(defs[METRIC_TYPES[kind].__name__], defs, 0))
+
+
 def _keys(definition: Schema, defs: Schema, depth: int) -> Iterator[str]:
     required = definition.get("required", ())
     for name, schema in definition.get("properties", {}).items():

@@ -105,7 +105,10 @@ def _problem(group: list[_Fault]) -> Problem:
     if fault.expected is not None:
         words = list(dict.fromkeys(f.expected for f in group if f.expected is not None))
         between = ", or " if any(" or " in word for word in words) else " or "
-        return node.problem(mismatch(between.join(words), node.value))
+        message = mismatch(between.join(words), node.value)
+        is_shape = any(each.kind in _OF_SHAPE for each in group)
+        example = _example(fault.at) if is_shape else ""
+        return node.problem(f"{message}{example}")
     if key is None:
         return node.problem(fault.message)
     if fault.kind == _MISSING:
@@ -123,6 +126,19 @@ def _problem(group: list[_Fault]) -> Problem:
         message = f"expected {fault.message} as a key, found {describe(key)}"
     path = written.path[:-1] if written is not node else node.path
     return Problem(written.line, show_path(path), message)
+
+
+def _example(at: Sequence[str | int]) -> str:
+    """Show how a key with a list or a mapping is written; empty for any other."""
+    if at and isinstance(at[-1], int):
+        return ""  # of a list
+    names = [part for part in at if isinstance(part, str)]
+    if names[-2:-1] == ["map"]:  # a word, where the name of a score is missing
+        names.pop()
+    for key in (tuple(names[-2:]), tuple(names[-1:])):
+        if key in _EXAMPLES:
+            return f"; write it as {key[-1]}: {_EXAMPLES[key]}"
+    return ""
 
 
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
@@ -192,7 +208,21 @@ def _fits(option: benchmark_schema.Schema, node: YamlNode) -> bool:
 # -- expected and found, in words ----------------------------------------------------------
 
 _LONG = 60
+_VARIABLE = re.compile(r"\$\{\w+[^}]*\}")
 _GROUPED = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]+)?")
+# kinds of errors about values that are no list, or no mapping
+_OF_SHAPE = ("dict_type", "dataclass_type", "tuple_type", "too_short", "expected")
+_EXAMPLES = {
+    ("baseline", "metrics"): "{pass@1: {max_drop: 0.02}}",
+    ("breakdown",): "[difficulty]",
+    ("expect",): "{tasks: 100}",
+    ("fields",): "{task: id, reward: correct}",
+    ("key_metrics",): "[pass@1, mean/output_tokens]",
+    ("map",): "{reward: {correct: 1, incorrect: 0}}",
+    ("metrics",): "[mean_reward, pass@1]",
+    ("tags",): "[nightly]",
+    ("thresholds",): '{pass@1: ">= 0.7"}',
+}
 _BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _EXPECTED = {
     "int_type": "a whole number",
@@ -262,6 +292,9 @@ def _slip(expected: str, value: object) -> str | None:
 def _slip_in_text(expected: str, word: str) -> str | None:
     if "true" in expected and word.lower() in _BOOLEANS:
         return f"but {word} is text in YAML; write {_BOOLEANS[word.lower()]}"
+    variable = _VARIABLE.search(word)
+    if variable is not None:
+        return f"found {variable[0]}, which is filled in only in an endpoint's url and name"
     if not ("number" in expected or "share" in expected) or len(word) > _LONG:
         return None
     if "_" in word and _GROUPED.fullmatch(word):

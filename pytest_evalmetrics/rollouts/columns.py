@@ -297,7 +297,8 @@ class Columns:
             self.find_scores(record)
         for message, hint in self._problems(record):
             kind = self._kind_of_error(record)
-            raise source.error(message, row, hint=hint, kind=kind)
+            error = source.error(message, row, hint=hint, kind=kind)
+            raise self._with_score(error, record)
         return record, new
 
     def _kind_of_error(self, record: Record) -> type[DataError]:
@@ -305,10 +306,22 @@ class Columns:
         lacks_task = not any(node in record for node in self.task)
         if lacks_task and not self._by_position:
             return NoTaskError
-        scores = [node for nodes in self._mapped.values() for node in nodes]
-        if any(isinstance(record.get(node), str) for node in scores):
-            return WordScoreError
-        return DataError
+        return DataError if self._word_score(record) is None else WordScoreError
+
+    def _word_score(self, record: Record) -> str | None:
+        """Find a score that a row has as text."""
+        for name in sorted(self._needed):
+            places = self._places_of(name, usage=False)
+            if any(isinstance(record.get(node), str) for node in places):
+                return name
+        return None
+
+    def _with_score(self, error: DataError, record: Record) -> DataError:
+        """Name the score that is text in an error about one."""
+        score = self._word_score(record)
+        if isinstance(error, WordScoreError) and score is not None:
+            error.score = score
+        return error
 
     def learn_column(
         self, node: Node, values: Sequence[Any], places: NDArray[np.int64]
@@ -327,7 +340,9 @@ class Columns:
     def check(self, record: Record, source: Source, place: int) -> None:
         """Refuse a table's row whose values are invalid."""
         for message, hint in self._problems(record):
-            raise source.error_at(place, message, hint, self._kind_of_error(record))
+            kind = self._kind_of_error(record)
+            error = source.error_at(place, message, hint, kind)
+            raise self._with_score(error, record)
 
     def find_scores(self, nodes: Iterable[Node]) -> None:
         """Find the scores among places that hold another kind of value than before."""

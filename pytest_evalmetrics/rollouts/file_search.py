@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _RELATIVE = "paths are relative to the folder of the benchmark file"
+_NOT_FILLED_IN = (
+    "{} is not filled in: in a path *, ? and ** stand for anything, several paths are a list, and "
+    "a link, such as runs/latest, may lead to the files of each run"
+)
 _LINK_AS_TEXT = (
     "leave out the slash at its end; where it should be a link to a folder, check it out as one: "
     "git config core.symlinks true"
 )
 _NAMES = 10  # of a folder in a message
+# what a shell or a template fills in
+_FILLED_IN = re.compile(r"\$\{?\w+\}?|\{\{.*?\}\}|\{[^{}/]+\}|%\w+%")
 _is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
@@ -66,10 +72,7 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     if os.path.lexists(whole):  # a link that leads nowhere, a pipe
         return [whole]
     if not glob.has_magic(pattern):
-        problem = f"there is no file {pattern!r}"
-        names = _names_in(whole.parent, problem)
-        guess = did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
-        raise DataError(f"{problem}: {guess}", hint=_RELATIVE)
+        raise _no_file(pattern, whole)
     first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
     anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
@@ -89,6 +92,17 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
         message = f"{problem}: searched {absolute(anchor)}, which holds: {held}"
         raise DataError(message, hint=f"{_RELATIVE}; '**' means any depth")
     return files
+
+
+def _no_file(pattern: str, whole: Path) -> DataError:
+    """Explain that a file is not there, with a name that may be meant."""
+    problem = f"there is no file {pattern!r}"
+    filled_in = _FILLED_IN.search(pattern)
+    if filled_in is not None:
+        return DataError(problem, hint=_NOT_FILLED_IN.format(filled_in[0]))
+    names = _names_in(whole.parent, problem)
+    guess = did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
+    return DataError(f"{problem}: {guess}", hint=_RELATIVE)
 
 
 def _names_in(folder: Path, problem: str) -> list[str]:

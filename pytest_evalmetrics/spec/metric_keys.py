@@ -120,7 +120,7 @@ class AgreementKeys(Definition):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityKeys(Definition):
-    """The keys of metrics of how well a score ranks or predicts an outcome."""
+    """How well a score ranks or predicts an outcome."""
 
     type: Annotated[
         Literal["auroc", "brier", "ece", "log_loss"], doc("what is computed")
@@ -300,7 +300,8 @@ _RewardKeys = MajorityKeys | BestOfKeys | BudgetedPassKeys
 MetricKeys = (
     AgreementKeys | ProbabilityKeys | ShareKeys | _RankingKeys | _RewardKeys | OwnKeys
 )
-_KEYS: Final[dict[str, object]] = {
+#: The types of metrics that a file defines, with their keys.
+METRIC_TYPES: Final[dict[str, type[Definition]]] = {
     kind: spec
     for spec in get_args(MetricKeys)[:-1]
     for kind in get_args(get_type_hints(spec)["type"])
@@ -309,7 +310,14 @@ _OWN: Final = types.open_mapping(
     "type",
     description="a registered metric, or package.module:attribute",
     minLength=1,
-    **{"not": {"enum": list(_KEYS)}},
+    **{"not": {"enum": list(METRIC_TYPES)}},
+)
+
+
+_NO_DEFINITION: Final = (
+    "a metric of your own has a type, such as {type: f1, gold: label, predicted: answer}; those "
+    "that there are stand in a list, metrics: [mean_reward, pass@1], and limits below thresholds: "
+    '{pass@1: ">= 0.7"}'
 )
 
 
@@ -320,15 +328,18 @@ class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
 
 
 def _definition(value: object) -> object:
-    kind = types.type_of(value, _KEYS, "a kind of metric")
-    if kind not in _KEYS:
+    if not isinstance(value, dict):
+        raise refuse(_NO_DEFINITION)
+    kind = types.type_of(value, METRIC_TYPES, "a kind of metric")
+    if kind not in METRIC_TYPES:
         arguments = types.without_type(value)
         return OwnKeys(type=kind, arguments=arguments)
-    return types.validated(_KEYS[kind], value)
+    return types.validated(METRIC_TYPES[kind], value)
 
 
 _Keys = Annotated[
-    Any, Checked(_definition, lambda: Union[*dict.fromkeys(_KEYS.values()), _OWN])
+    Any,
+    Checked(_definition, lambda: Union[*dict.fromkeys(METRIC_TYPES.values()), _OWN]),
 ]
 _Defined = Annotated[dict[Name, _Keys], Field(min_length=1, max_length=1)]
 

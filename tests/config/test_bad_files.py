@@ -24,6 +24,7 @@ A_NUMBER = "expected a number, or a percentage such as 70%"
 A_REASON = "expected true, false or the reason"
 A_MARK = "expected true, false, the reason, or a mapping with reason and strict"
 A_TAG = "expected a word that can be a pytest marker: a letter, then letters, digits and _ - . : /"
+METRICS = "metrics: [mean_reward, pass@1]"
 A_TEXT = "expected text that is not empty"
 NO_SIDE = "a bare number does not say which side is good"
 A_NAME = (
@@ -66,7 +67,7 @@ OF_ONE = [
         '4: .num_samples: expected a whole number, found the text "4"; remove the quotes',
         "5: .pass_threshold: expected a number, found true",
         f'6: .metrics: {A_TEXT}, found the text ""',
-        "7: .tags: expected a list of names or a name, found 3",
+        "7: .tags: expected a list of names or a name, found 3; write it as tags: [nightly]",
     ),
     one(
         "num_samples: 1_000\npass_threshold: .nan\nmetrics: [a, b, a]",
@@ -79,16 +80,21 @@ OF_ONE = [
         "num_samples: 4.5\npass_threshold: -.inf\nmetrics: []\nkey_metrics: []",
         "4: .num_samples: expected a whole number, found 4.5",
         "5: .pass_threshold: expected a finite number, found -.inf",
-        "6: .metrics: expected a list that is not empty, found an empty list",
-        "7: .key_metrics: expected a list that is not empty, found an empty list",
+        "6: .metrics: expected a list that is not empty, found an empty list"
+        f"; write it as {METRICS}",
+        "7: .key_metrics: expected a list that is not empty, found an empty list"
+        "; write it as key_metrics: [pass@1, mean/output_tokens]",
         unmarked=["pass_threshold"],
     ),
     one(
         "num_samples: 1e1\nmetrics: {a: 1}\nexpect: [1]\nthresholds: '>= 1'",
         "4: .num_samples: expected a whole number, found 10.0; write 10",
-        "5: .metrics.a: expected a mapping with type, found 1",
-        "6: .expect: expected a mapping, found a list",
-        '7: .thresholds: expected a mapping, found the text ">= 1"',
+        "5: .metrics.a: a metric of your own has a type, such as {type: f1, gold: label, "
+        f"predicted: answer}}; those that there are stand in a list, {METRICS}, and limits "
+        'below thresholds: {pass@1: ">= 0.7"}',
+        "6: .expect: expected a mapping, found a list; write it as expect: {tasks: 100}",
+        '7: .thresholds: expected a mapping, found the text ">= 1"; write it as thresholds: '
+        '{pass@1: ">= 0.7"}',
         unmarked=["num_samples"],  # to JSON Schema 10.0 is an integer
     ),
     one(
@@ -97,6 +103,13 @@ OF_ONE = [
         "6: .metrics[0]: expected text, found 1; put quotes around it",
         f'7: .metrics[1]: {A_TEXT}, found the text ""',
         "8: .metrics[2]: expected text, found a list",
+    ),
+    one(
+        "num_samples: ${N}\nthresholds: {pass@1: '${LEAST}'}\nmetrics: 'pass@1, pass@2'",
+        "4: .num_samples: expected a whole number, found ${N}, which is filled in only in an "
+        "endpoint's url and name",
+        "5: .thresholds.pass@1: expected '>= 0.7', '<= 2000' or {min: 0.7}, found ${LEAST}, "
+        "which is filled in only in an endpoint's url and name",
     ),
     one(
         "num_samples: true\ndescription: 3\nreward: [a]\ncluster: {}\n",
@@ -108,9 +121,10 @@ OF_ONE = [
     one(
         "reward:\nexpect:\nmetrics:\nthresholds:\nskip:\nbaseline:",
         "4: .reward: expected text, found nothing",
-        "5: .expect: expected a mapping, found nothing",
-        "6: .metrics: expected a list of names or a name, found nothing",
-        "7: .thresholds: expected a mapping, found nothing",
+        "5: .expect: expected a mapping, found nothing; write it as expect: {tasks: 100}",
+        f"6: .metrics: expected a list of names or a name, found nothing; write it as {METRICS}",
+        "7: .thresholds: expected a mapping, found nothing; write it as thresholds: "
+        '{pass@1: ">= 0.7"}',
         f"8: .skip: {A_REASON}, found nothing",
         "9: .baseline: expected true, false, or a mapping with rule, max_drop, ..., found nothing",
     ),

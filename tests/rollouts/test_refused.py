@@ -156,6 +156,47 @@ def test_words_of_a_named_reward_get_a_map(folder):
     )
 
 
+def test_words_of_a_score_get_its_map(folder):
+    tones = ("kind", "rude")
+    folder.rows([{"id": n, "reward": 1, "tone": tones[n % 2]} for n in range(4)])
+    error = folder.refused(fields={"task": "id"}, scores=["tone"])
+    assert error.hint == (
+        "say what its words are worth, under rollouts: map: {tone: {kind: ?, rude: ?}}"
+    )
+
+
+def test_words_of_the_default_reward_get_a_map(folder):
+    words = ("no", "yes")
+    folder.rows([{"id": n, "reward": words[n % 2]} for n in range(4)])
+    error = folder.refused(fields={"task": "id"}, scores=["reward"])
+    assert error.hint == (
+        "say what its words are worth, under rollouts: map: {reward: {'no': 0, 'yes': 1}}"
+    )
+
+
+def test_answers_in_place_of_a_score_get_no_map(folder):
+    folder.rows([{"id": n, "answer": f"it is {n}"} for n in range(20)])
+    fields = {"task": "id", "reward": "answer"}
+    error = folder.refused(fields=fields, scores=["reward"])
+    assert str(error.hint).startswith("write it as a number")
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("${RUNS}/r.jsonl", "${RUNS}"),
+        ("$RUNS/r.jsonl", "$RUNS"),
+        ("r{1,2}.jsonl", "{1,2}"),
+        ("runs/{{ model }}.jsonl", "{{ model }}"),
+        ("%RUNS%/r.jsonl", "%RUNS%"),
+    ],
+)
+def test_what_a_shell_would_fill_into_a_path_is_said_not_to_be(folder, path, part):
+    error = folder.refused(path, scores=["reward"])
+    assert error.message == f"there is no file {path!r}"
+    assert str(error.hint).startswith(f"{part} is not filled in: ")
+
+
 def test_a_named_task_of_rows_that_are_elsewhere(folder):
     rows = [{"id": f"q{n}", "score": n / 4} for n in range(4)]
     folder.json({"model": "m", "results": rows}, "r.json")

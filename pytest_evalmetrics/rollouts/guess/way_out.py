@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import yaml
@@ -19,7 +20,8 @@ from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.guess.proposal import Proposal, propose
 from pytest_evalmetrics.rollouts.guess.rewards import OPEN
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
-from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.json_values import lookup
+from pytest_evalmetrics.rollouts.source import open_source, score_paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _WIDE: Final = 10_000  # characters: a hint is one line
 _LISTED: Final = 6  # layouts in a message
+_LABELS: Final = 12  # distinct texts, from which on they are answers rather than labels
 
 
 def explained(
@@ -48,22 +51,41 @@ def explained(
         source = open_source(find_files(spec.path, base)[0])
         if source.is_nemo_gym:
             return error
+        if isinstance(error, WordScoreError):
+            return _of_words(error, spec, base)
         proposal = None
         with suppress(EvalMetricsError):
             proposal = propose(spec.path[0], base, spec.fields)
-        if isinstance(error, WordScoreError):
-            return _of_words(error, proposal)
         return _without_task(error, spec, base, proposal)
     return error
 
 
-def _of_words(error: WordScoreError, proposal: Proposal | None) -> DataError:
+def _of_words(error: WordScoreError, spec: FilesSpec, base: Path) -> DataError:
     """Say what the words of a score are worth."""
-    if proposal is None or not proposal.spec.map:
+    path = score_paths(spec.fields).get(error.score, error.score)
+    proposal = propose(spec.path[0], base, replace(spec.fields, reward=path, scores={}))
+    proposed = None if proposal is None else proposal.keys.get("map")
+    if isinstance(proposed, dict) and "reward" in proposed:
+        words = proposed["reward"]
+    else:
+        words = dict.fromkeys(_words_at(path, spec, base), OPEN)
+    if not words:
         return error
-    worth = _flow({"map": proposal.keys["map"]})
+    worth = _flow({"map": {error.score: words}})
     hint = f"say what its words are worth, under rollouts: {worth}"
     return WordScoreError(error.message, file=error.file, line=error.line, hint=hint)
+
+
+def _words_at(path: str, spec: FilesSpec, base: Path) -> list[str]:
+    """List the texts at a path, if they are few enough to be labels."""
+    words: set[str] = set()
+    for document in documents(open_source(find_files(spec.path, base)[0])):
+        rows = [document.value] if isinstance(document, PlacedRow) else document
+        values = [lookup(row, path) for row in rows if isinstance(row, dict)]
+        words.update(value for value in values if isinstance(value, str))
+        if len(words) > _LABELS:
+            return []
+    return sorted(words)
 
 
 def _without_task(

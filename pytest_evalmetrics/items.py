@@ -326,7 +326,8 @@ def _evaluated(
     ):
         payload["baseline"] = msgspec.to_builtins(document)
     if runtime is not None:
-        payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
+        payload["usage"] = runtime.usage()
+        payload["warnings"] = runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
     # key metrics for JUnit and whoever else reads pytest's properties
     of = f"{spec.name}: " if asked.label is not None else ""

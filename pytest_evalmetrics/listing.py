@@ -123,7 +123,8 @@ def _doc(target: Any) -> str:
 
 def explained(name: str) -> str:
     """Explain all registered things with a name."""
-    parts, broken = [], []
+    parts = []
+    broken = []
     for kind, (things, _) in _KINDS.items():
         try:
             entry = things.find(name) if kind != "metrics" else _find_metric(name)
@@ -182,7 +183,8 @@ def _kind_of(target: Any) -> str:
 
 
 def _find_metric(name: str) -> Found:
-    metrics, metric = registry.metrics, parse(name)
+    metrics = registry.metrics
+    metric = parse(name)
     if metric.is_statistic:
         return registry.Found(
             f"{metric.metric}/...", Names.statistic(metric.metric, "").target

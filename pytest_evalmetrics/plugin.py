@@ -287,19 +287,17 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
         let_register(config)
 
-        title, (lines, good) = (
-            "baselines",
-            handle_unused(config, delete=unused == "delete"),
-        )
+        title = "baselines"
+        lines, good = handle_unused(config, delete=unused == "delete")
     elif config.getoption("evalmetrics_check"):
-        title, (lines, good) = "check", items.check_lines(session)
+        title = "check"
+        lines, good = items.check_lines(session)
     elif config.getoption("evalmetrics_calibrate"):
-        title, (lines, good) = (
-            "noise of an unchanged system",
-            items.calibration_lines(session),
-        )
+        title = "noise of an unchanged system"
+        lines, good = items.calibration_lines(session)
     else:
-        title, (lines, good) = "what the gates can detect", items.plan_lines(session)
+        title = "what the gates can detect"
+        lines, good = items.plan_lines(session)
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:

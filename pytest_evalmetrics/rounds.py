@@ -141,11 +141,9 @@ def _stop_note(
     given: EvaluationInput, look: sequential.Look, result: BenchmarkResult
 ) -> str:
     """Say when a run stopped, and what that saved."""
-    rollouts, most, looks = (
-        look.rollouts[look.at],
-        look.rollouts[-1],
-        len(look.rollouts),
-    )
+    rollouts = look.rollouts[look.at]
+    most = look.rollouts[-1]
+    looks = len(look.rollouts)
     if looks == 1:
         note = (
             "all, because without the journal every round would pay again for those "

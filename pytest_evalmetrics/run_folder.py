@@ -252,12 +252,14 @@ class RunFolder:
                 status = 1
             leave(status)
 
-        self._exit, os._exit = leave, guarded  # type: ignore[assignment]
+        self._exit = leave
+        os._exit = guarded  # type: ignore[assignment]
 
     def release(self) -> None:
         """Restore ``os._exit``."""
         if self._exit is not None:
-            os._exit, self._exit = self._exit, None  # type: ignore[assignment]
+            os._exit = self._exit  # type: ignore[assignment]
+            self._exit = None
 
 
 def make_folder(folder: Path) -> None:
@@ -495,5 +497,6 @@ def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, str | None]
             timeout=5.0,
         )
         head, branch = done.stdout.split()
-        origin["commit"], origin["branch"] = head, None if branch == "HEAD" else branch
+        origin["commit"] = head
+        origin["branch"] = None if branch == "HEAD" else branch
     return origin

@@ -52,7 +52,8 @@ def budget_of(config: pytest.Config) -> Budget | None:
     """Return the run's budget, which xdist's workers share through a file, or None."""
     limits = settings.budget(config)
     if limits and _BUDGET not in config.stash:
-        shared, alone = getattr(config, "workerinput", {}), (None, time.time())
+        shared = getattr(config, "workerinput", {})
+        alone = (None, time.time())
         path, started = shared.get(settings.SHARED_BUDGET, alone)
         config.stash[_BUDGET] = Budget(limits, path and Path(path), started)
     return config.stash.get(_BUDGET, None)
@@ -71,7 +72,8 @@ class ItemRuntime:
     """The resources of the run that one benchmark uses: client, budget and progress."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
-        self._item, self._label = item, label
+        self._item = item
+        self._label = label
         self._transport: Transport | None = None
         self._mode = mode = JournalMode(settings.journal_mode(item.config))
         self.replays = mode is JournalMode.REPLAY
@@ -122,7 +124,9 @@ class ItemRuntime:
 class PlanRuntime:
     """The runtime of a plan, which looks calls up in the journal and sends none."""
 
-    replays, asks_anew, budget = True, False, None
+    replays = True
+    asks_anew = False
+    budget = None
 
     def __init__(self, config: pytest.Config) -> None:
         path = journal_path(config)
@@ -143,7 +147,8 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
     """Add the answers of a journal that jobs share, and write all there; return their number."""
     from pytest_evalmetrics.rollouts.remote_access import system_of  # asked for
 
-    journal, count = journal_path(config), 0
+    journal = journal_path(config)
+    count = 0
     try:
         with TemporaryDirectory() as folder:
             system, path = system_of(url)
@@ -189,7 +194,8 @@ def journal_answer(
 
 def prepare_asked(config: pytest.Config) -> list[str]:
     """Clear the journal and import answers, as options ask; return lines to print."""
-    lines, journal = [], journal_path(config)
+    lines = []
+    journal = journal_path(config)
     try:
         if config.getoption("evalmetrics_journal_clear"):
             count = clear_journal(journal)
@@ -207,7 +213,8 @@ def prepare_asked(config: pytest.Config) -> list[str]:
 
 def export_asked(config: pytest.Config) -> list[str]:
     """Export the journal, if an option asks for it; return lines to print."""
-    lines, base = [], config.invocation_params.dir
+    lines = []
+    base = config.invocation_params.dir
     if url := journal_url(config):
         count = _shared(config, url, writes=True)
         lines.append(f"journal: {many(count, 'answer')} shared at {url}")

@@ -375,7 +375,8 @@ def engine_name(config: pytest.Config) -> str:
 
 
 def _validate_engine(config: pytest.Config) -> None:
-    address, name = config.getoption("evalmetrics_ray_address"), engine_name(config)
+    address = config.getoption("evalmetrics_ray_address")
+    name = engine_name(config)
     if name not in ("local", "ray") and ":" not in name:
         expected = "expected local, ray, or package.module:attribute"
         raise pytest.UsageError(f"there is no engine {name!r}: {expected}")

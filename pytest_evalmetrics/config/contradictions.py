@@ -259,7 +259,8 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
             message = f"{text} has no interval, and the rule noninferior can't judge it"
             yield ("baseline", *baseline.path_of(text, "rule")), message
     for path, gates in faults.items():
-        names, (_, drop, limits) = ", ".join(each for each, _, _ in gates), gates[0]
+        names = ", ".join(each for each, _, _ in gates)
+        _, drop, limits = gates[0]
         message = f"{path[-1]} {drop:.12g} can never fail: {names} is {limits.why}"
         message += _percent_meant(drop, limits)
         if path == ("baseline", path[-1]) and len(gates) < len(spec.gated):

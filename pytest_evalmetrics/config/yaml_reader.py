@@ -144,7 +144,9 @@ def shorten(text: str, most: int = _LONG) -> str:
 
 # -- text -> PyYAML's nodes ----------------------------------------------------------------
 
-_PLAIN, _QUOTED = "\0plain", "\0quoted"  # no tag can be written like this
+# no tag can be written like this
+_PLAIN = "\0plain"
+_QUOTED = "\0quoted"
 _CORE = "tag:yaml.org,2002:"
 _MAX_DEPTH = 50
 _NOT_PRINTABLE = re.compile(

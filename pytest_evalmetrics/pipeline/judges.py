@@ -106,7 +106,8 @@ class Judges:
     """The judges of a benchmark's scorers, and the labels that they are checked against."""
 
     def __init__(self, benchmark: Benchmark, bound: Sequence[BoundScorer]) -> None:
-        self._scorers, self._benchmark = bound, benchmark
+        self._scorers = bound
+        self._benchmark = benchmark
         # the rows of each judge check, and the anchors; once `read_labels` has read them
         self.labelled: list[LabelledRows] = []
         self.anchors: LabelledRows | None = None
@@ -355,7 +356,8 @@ def with_corrected_mean(
     threshold = spec.thresholds.get(PPI_MEAN)
     level = 0.95 if threshold is None else threshold.level
     rewards = table.scores[spec.reward]
-    agents, name = {agent for agent, _, _ in labels_of}, result.agent
+    agents = {agent for agent, _, _ in labels_of}
+    name = result.agent
     if name not in agents and len(agents) == 1:  # the labels name no agent
         (name,) = agents
     tasks = [str(task) for task in table.tasks]
@@ -367,16 +369,18 @@ def with_corrected_mean(
     clusters = (
         table.task if spec.cluster is None else table.categories[spec.cluster].codes
     )
-    labels, rewards, units = labels[scored], rewards[scored], clusters[scored]
+    labels = labels[scored]
+    rewards = rewards[scored]
+    units = clusters[scored]
     has_label = ~np.isnan(labels)
     mean, share = stats.ppi_mean(rewards, labels, units)
     labelled = len(np.unique(units[has_label]))
-    value, interval, reason = mean.mean, None, ""
+    value = mean.mean
+    interval = None
+    reason = ""
     if labelled < _FEWEST:
-        value, reason = (
-            math.nan,
-            f"{labelled} labelled tasks are too few: {_FEWEST} are needed",
-        )
+        value = math.nan
+        reason = f"{labelled} labelled tasks are too few: {_FEWEST} are needed"
     note = f"{PPI_MEAN} is undefined: {reason}"
     low, high = stats.t_interval(mean, level)
     if not reason and math.isfinite(low):
@@ -384,7 +388,8 @@ def with_corrected_mean(
         note = f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {low:.4g} to "
         note += f"{high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
         note += f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
-    counts, score = (len(np.unique(table.task)), len(rewards)), spec.reward
+    counts = (len(np.unique(table.task)), len(rewards))
+    score = spec.reward
     estimate = Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
     return structs.replace(
         result, estimates={**result.estimates, PPI_MEAN: estimate}
@@ -414,7 +419,8 @@ def with_reference(
     """
     # What shifts both alike, as a judge may, is not in the second score: compared with a
     # baseline, that is a difference of differences.
-    spec, line = benchmark.spec, benchmark.line_of("reference")
+    spec = benchmark.spec
+    line = benchmark.line_of("reference")
     if reference.rollouts is not None:
         files = reference.rollouts.like(spec.rollouts)
         pinned = rollouts.load(files, benchmark.file.parent, scores=(spec.reward,))

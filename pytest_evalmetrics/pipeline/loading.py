@@ -100,7 +100,8 @@ def read_rows(
 
     `table` are rollouts that come from no file.
     """
-    benchmark, scoring = prepared.benchmark, prepared.scoring
+    benchmark = prepared.benchmark
+    scoring = prepared.scoring
     if table is None and scoring is not None:
         with _located_errors(benchmark):
             scored = scoring.run(prepared.plan, hooked=has_hooks)
@@ -158,14 +159,17 @@ def _sampled(loaded: Loaded, sample: SampleSpec, scored: Scored | None) -> Loade
     """Draw the tasks of ``sample:``, unless they were drawn before scoring."""
     from pytest_evalmetrics.pipeline.benchmark_rows import draw  # rare
 
-    benchmark, table, notes = loaded.benchmark, loaded.table, loaded.notes
+    benchmark = loaded.benchmark
+    table = loaded.table
+    notes = loaded.notes
     frame = table
     if scored is not None:
         frame = scored.chosen.frame or table
     else:
         table, note = draw(table, sample)
         notes = (*notes, note)
-    total, expected = len(frame.tasks), benchmark.spec.expect.tasks
+    total = len(frame.tasks)
+    expected = benchmark.spec.expect.tasks
     if expected is not None and not expected.allows(total):
         raise errors.DataError(
             f"there are {many(total, 'task')} to sample from, expected {expected}",
@@ -241,7 +245,9 @@ def with_directions(loaded: Loaded, file: str) -> Loaded:
     """Settle which way of each gated metric is better; an error if nothing says so."""
     from pytest_evalmetrics.pipeline.preflight import direction_problems
 
-    benchmark, plan, table = loaded.benchmark, loaded.plan, loaded.table
+    benchmark = loaded.benchmark
+    plan = loaded.plan
+    table = loaded.table
     problems = tuple(direction_problems(benchmark, plan, table))
     if problems:
         raise errors.ConfigError(file, problems)

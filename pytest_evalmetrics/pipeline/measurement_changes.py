@@ -99,7 +99,8 @@ def _new_entry(
     name: str, entry: Mapping[str, object], gone: dict[str, Mapping[str, object]]
 ) -> MeasurementChange:
     """Describe a new entry, which may take the place of one that is gone."""
-    kind, scores = kind_of(name), _names(entry)
+    kind = kind_of(name)
+    scores = _names(entry)
     before = _NONE
     for other, replaced in gone.items():
         if kind_of(other) is kind and scores & _names(replaced):

@@ -82,7 +82,8 @@ def metric_problems(
 ) -> Iterator[Problem]:
     """Find the metrics that can't be computed whatever the scores `given` will be."""
     yield from direction_problems(benchmark, plan, table, given)
-    spec, seen = plan.spec, set[Problem]()
+    spec = plan.spec
+    seen = set[Problem]()
     pinned = (
         (metric_names.REFERENCE, metric_names.OVER_REFERENCE) if spec.reference else ()
     )

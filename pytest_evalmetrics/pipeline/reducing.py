@@ -269,7 +269,8 @@ def _with_summaries(
 
 
 def _summaries(table: RolloutTable, rows: Rows) -> tuple[ScoreSummary, ...]:
-    scoring, scored = rows.prepared.scoring, rows.scored
+    scoring = rows.prepared.scoring
+    scored = rows.scored
     if scored is None or scoring is None:
         return ()
     from pytest_evalmetrics.scoring.door import summarise_all  # loaded by now

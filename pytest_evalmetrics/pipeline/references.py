@@ -169,7 +169,8 @@ def _recorded(
         for agent, described in document.agents.items()
         if described.behaviour is not None
     }
-    when, why = document.provenance.recorded, document.provenance.reason
+    when = document.provenance.recorded
+    why = document.provenance.reason
     date = f", recorded {when}" if when else ""
     reason = f": {why}" if why else ""
     return Reference(
@@ -247,7 +248,8 @@ def _merged(
 ) -> tuple[BaselineDocument, list[str]]:
     """Merge runs into one baseline; return it, and why others don't fit the newest."""
     newest = documents[-1]
-    alike, why_others_differ = [], []
+    alike = []
+    why_others_differ = []
     for document in documents:
         difference = baselines.why_not_added(document, newest)
         if difference:

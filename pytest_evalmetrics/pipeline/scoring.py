@@ -212,7 +212,8 @@ class Scoring:
 
     def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
         """Find what would leave the chosen rows' scores without use."""
-        benchmark, table = self.benchmark, self.chosen.table
+        benchmark = self.benchmark
+        table = self.chosen.table
         rewarding = [
             i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores
         ]

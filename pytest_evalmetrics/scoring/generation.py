@@ -173,7 +173,8 @@ class ModelGenerator:
             versions=self._versions,
         )
         reply, failure = read(body)
-        tokens, price = reply.tokens, self._model.price
+        tokens = reply.tokens
+        price = self._model.price
         cost = math.nan if tokens is None or price is None else tokens.cost(price)
         response = object_of(body)
         if "choices" not in response:

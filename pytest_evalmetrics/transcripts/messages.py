@@ -216,7 +216,8 @@ def _unwrapped(message: Mapping[str, object]) -> Mapping[str, object]:
     if isinstance(inner, dict) and ("role" in inner or role_of(message) is None):
         reason = stop_reason(message.get("finish_reason", message.get("stop_reason")))
         return {"finish_reason": reason, **inner} if reason else inner
-    kwargs, names = message.get("kwargs"), message.get("id")
+    kwargs = message.get("kwargs")
+    names = message.get("id")
     if isinstance(kwargs, dict) and isinstance(names, list) and names:
         return {**kwargs, "type": names[-1]}
     payload = message.get("payload")

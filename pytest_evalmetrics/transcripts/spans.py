@@ -229,7 +229,8 @@ class _FlatSpan:
 
 def _of_observation(span: Mapping[str, object]) -> dict[str, object]:
     """Give an observation of Langfuse the attributes of a span."""
-    asked, answered = span.get("input"), span.get("output")
+    asked = span.get("input")
+    answered = span.get("output")
     if str(span.get("type")).upper() == "TOOL":
         return {
             "gen_ai.tool.name": span.get("name"),

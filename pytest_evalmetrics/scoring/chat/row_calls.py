@@ -91,7 +91,8 @@ class Calls:
         if self._repeat:
             depends_on["repeat"] = str(self._repeat)
         payload = written_body(body)
-        place, self._taken = self._taken, self._taken + 1
+        place = self._taken
+        self._taken += 1
         return Call(
             endpoint,
             payload,
@@ -166,7 +167,8 @@ class Calls:
     ) -> Answer:
         """Call a function in this process in place of a request, see `Transport.perform`."""
         request = _written(given)
-        place, self._taken = self._taken, self._taken + 1
+        place = self._taken
+        self._taken += 1
         count = self._count(
             request.encode("utf-8", "backslashreplace"), "perform/1", name
         )
@@ -196,7 +198,8 @@ class Calls:
                 "request": shown_text(request, hide),
                 "answer": shown,
             }
-        self.from_journal, self.latency_s = answer.from_journal, answer.latency_s
+        self.from_journal = answer.from_journal
+        self.latency_s = answer.latency_s
         return answer
 
     def following(self) -> Calls:
@@ -213,7 +216,8 @@ class Calls:
             self._meter,
             anew=self._anew,
         )
-        after._first, after._own = self._first, self._own
+        after._first = self._first
+        after._own = self._own
         return after
 
     def repeated(self, times: int) -> list[Calls]:

@@ -65,7 +65,9 @@ class RayEngine:
         # seconds to wait for a free core where no worker has one yet
         self.patience_s = 300.0  # a cluster that grows takes minutes to do so
         self._root = root
-        self._always, self._size = always, size  # the settings of reading in pieces
+        # the settings of reading in pieces
+        self._always = always
+        self._size = size
         self._address = address
         self._ray: Any = None
         self._started_here = False
@@ -84,7 +86,9 @@ class RayEngine:
             return None
         self.must_have_a_core()
         table = TableBuilder(request)
-        lines, rows = Counter[int](), Counter[int]()  # of each file
+        # of each file
+        lines = Counter[int]()
+        rows = Counter[int]()
         for piece, read in self._read(pieces, format_, request):
             if read is None:
                 return None
@@ -135,7 +139,8 @@ class RayEngine:
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
-        ray, self._ray = self._ray, None
+        ray = self._ray
+        self._ray = None
         if ray is not None and self._started_here:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Ray's own
@@ -273,12 +278,14 @@ def read_piece(
     copy = None
     try:
         if isinstance(what, Source):
-            source, shown = what, what.path
+            source = what
+            shown = what.path
         else:
             from pytest_evalmetrics.rollouts.remote import find  # takes an extra
 
             (copy,) = find(what.url or "", fetch=True)
-            source, shown = open_source(copy), Path(what.shown)
+            source = open_source(copy)
+            shown = Path(what.shown)
             if not splits(find_loader(format_, source), source):
                 return None
         if source.url is None and not source.path.exists():

@@ -88,7 +88,9 @@ async def _score(
         await score_here(work)
         return
     await asyncio.to_thread(engine.must_have_a_core)
-    most, lanes, at_once = engine.cpus(), 1, None
+    most = engine.cpus()
+    lanes = 1
+    at_once = None
     if target is not None:
         most = min(most, work.terms.parallelism)
         lanes = -(-work.terms.parallelism // most)
@@ -156,7 +158,8 @@ def _pack(
         "function": None if target is None else targets.find(target.function).target,
         "terms": structs.replace(work.terms, secrets={}),
     }
-    pickler, unsendable = engine.ray.cloudpickle, ""
+    pickler = engine.ray.cloudpickle
+    unsendable = ""
     # a module that holds a client can't be sent: workers that see the folder import their own
     for modules in (list(_modules_below(root)), []):
         try:
@@ -306,7 +309,9 @@ class Worker:
             os.chdir(folder)
         try:
             needs = pickle.loads(kit)  # noqa: S301 - from the run that this works for
-            here, terms, target = version(_PACKAGE), needs["terms"], needs["target"]
+            here = version(_PACKAGE)
+            terms = needs["terms"]
+            target = needs["target"]
             if here != needs["version"]:
                 versions = f"{_PACKAGE} {here}, this run {needs['version']}"
                 hint = "install the same version on every node"

@@ -246,7 +246,8 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     topic, false negatives were refused and are on topic; 1e-10 is added to each
     denominator. The formula of ``TopicAdherence`` in RAGAS 0.4.
     """
-    pairs, epsilon = list(zip(answered, on_topic, strict=True)), 1e-10
+    pairs = list(zip(answered, on_topic, strict=True))
+    epsilon = 1e-10
     hits, wrong, lost = (
         pairs.count(p) for p in ((True, True), (True, False), (False, True))
     )
@@ -337,7 +338,8 @@ Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "s
 
 def _steps(steps: object) -> list[dict[str, object]]:
     """List the steps that end a call of a model or a tool."""
-    kind, what = "bad-intermediate_steps", "intermediate_steps"
+    kind = "bad-intermediate_steps"
+    what = "intermediate_steps"
     if not isinstance(steps, list):
         raise unexpected(kind, what, steps, "a list")
     ended: list[dict[str, object]] = []

@@ -374,7 +374,9 @@ class LlmJudgeSpec(judging.JudgedScores):
 
     def make(self, terms: Terms) -> judging.JudgingScorer:
         """Make the scorer of one judgement."""
-        versions, digest, prompt = {"prompts": _VERSION}, "", None
+        versions = {"prompts": _VERSION}
+        digest = ""
+        prompt = None
         notes: tuple[str, ...] = ()
         if self.prompt_template is not None:
             versions = {}
@@ -388,7 +390,8 @@ class LlmJudgeSpec(judging.JudgedScores):
         spec: Any = self.model or self.judge_model
         model = chat_model(spec, terms, terms.judging)
         judge = judging.Judge(model, "llm-judge", versions, digest)
-        in_templates, schema = _in_templates(self.scores), _schema(self)
+        in_templates = _in_templates(self.scores)
+        schema = _schema(self)
         for each in self.scores:  # a missing package is found before anything is paid
             if each.found_by.type == "json" and each.found_by.json_path.startswith("$"):
                 compiled_path(each.found_by.json_path)
@@ -490,7 +493,8 @@ def _criterion(score: JudgeScoreSpec) -> str:
 def _form(score: JudgeScoreSpec) -> str:
     if score.rubric:
         return " or ".join(f'"{r.label}"' for r in score.rubric)
-    low, high = score.minimum, score.maximum
+    low = score.minimum
+    high = score.maximum
     if low is not None:
         return f"a number from {low:.12g}" + (
             "" if high is None else f" to {high:.12g}"

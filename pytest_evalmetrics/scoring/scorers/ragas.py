@@ -82,10 +82,8 @@ class RagasScorer:
             self._base = import_module("ragas.llms.base").InstructorBaseRagasLLM
             version = str(import_module("ragas").__version__)
         self.judges: tuple[Judge, ...] = ()
-        self._metric, self._arguments = (
-            _metric(collections, spec.metric),
-            spec.arguments,
-        )
+        self._metric = _metric(collections, spec.metric)
+        self._arguments = spec.arguments
         wanted = inspect.signature(self._metric.__init__).parameters
         if (
             "embeddings" in wanted

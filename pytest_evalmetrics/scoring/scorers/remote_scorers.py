@@ -172,7 +172,8 @@ class NatScorerSpec(shared.NamedScores):
 
     def make(self, terms: Terms) -> _Score:
         """Make the function that scores a row."""
-        endpoint, kind = _endpoint(self, terms), "nemo-agent-toolkit-remote/1"
+        endpoint = _endpoint(self, terms)
+        kind = "nemo-agent-toolkit-remote/1"
 
         async def score(row: Row, calls: Calls) -> float:
             body = {"evaluator_name": self.evaluator_name, "item": row.item}

@@ -208,7 +208,8 @@ def _tool_call(value: object, what: str, at: int) -> ToolCall:
         or (inner.get("name") is None and key in inner)
     ):
         raise unexpected("bad-call", f"{what}[{at}]", value, f"a tool call: {_FORMS}")
-    name, args = inner.get("name"), inner.get(key)
+    name = inner.get("name")
+    args = inner.get(key)
     if type(args) is dict:
         return ToolCall(name, args)
     if args is None:

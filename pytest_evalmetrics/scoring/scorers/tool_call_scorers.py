@@ -67,7 +67,8 @@ class ToolCallAccuracySpec(NamedScores):
         if not made or not wanted:
             return 0.0 if made or wanted else 1.0
         if not self.strict_order:
-            made, wanted = sorted(made, key=_sort_key), sorted(wanted, key=_sort_key)
+            made = sorted(made, key=_sort_key)
+            wanted = sorted(wanted, key=_sort_key)
         if [call.name for call in made] != [call.name for call in wanted]:
             return 0.0
         pairs = zip(made, wanted, strict=True)
@@ -82,7 +83,8 @@ def _faults(made: list[reading.ToolCall]) -> str:
 
 def _calls_of(row: Row) -> list[reading.ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
-    response, messages = response_of(row), row.item.get("user_input")
+    response = response_of(row)
+    messages = row.item.get("user_input")
     generated = (
         row.sample_data is not row.item and row.sample_data.get("response") is not None
     )

@@ -87,7 +87,8 @@ class Transport:
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
-        self._loop, self._say = _LoopThread(), say
+        self._loop = _LoopThread()
+        self._say = say
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -117,7 +118,8 @@ class Transport:
 
     def _drain(self, ended: SimpleQueue[asyncio.Task[_T] | None]) -> None:
         """Start no further call, and wait for those in flight, which may have been paid for."""
-        exchange, until = self._exchange, monotonic() + _DRAIN_S
+        exchange = self._exchange
+        until = monotonic() + _DRAIN_S
         exchange.is_stopping = True
         if exchange.in_flight:
             calls = many(exchange.in_flight, "call")
@@ -180,7 +182,10 @@ class Transport:
         check: Callable[[JsonValue], None],
         meter: Meter,
     ) -> Answer:
-        key, sent, tokens, is_sending = b"", None, None, False
+        key = b""
+        sent = None
+        tokens = None
+        is_sending = False
         try:
             key = call.key(self._without_secrets)
             answer = await self._kept(key, call, check)
@@ -311,10 +316,8 @@ class Transport:
     ) -> CallError | wire.EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
         refused = None  # the JSON, where it is short and holds no secret
-        message, hint = (
-            self.hide(failure.message),
-            failure.hint and self.hide(failure.hint),
-        )
+        message = self.hide(failure.message)
+        hint = failure.hint and self.hide(failure.hint)
         if isinstance(failure, SendFailure):
             words = wire.own_words(failure.text, self.hide)
             answer = f", and said: {words}" if words else ""

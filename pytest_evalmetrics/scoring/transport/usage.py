@@ -132,7 +132,8 @@ class UsageTally:
         self, label: str, answer: Answer, price: PriceSpec | None = None
     ) -> None:
         """Count an answer."""
-        usage, tokens = self._usage[label], tokens_of(answer.body)
+        usage = self._usage[label]
+        tokens = tokens_of(answer.body)
         sent_now = not answer.from_journal
         usage.calls += 1
         usage.from_journal += answer.from_journal

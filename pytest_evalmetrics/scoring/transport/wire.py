@@ -57,7 +57,8 @@ class CallError(TransportError, RowError):
         hint: str | None = None,
     ) -> None:
         super().__init__(kind, message, hint=hint)
-        self.status, self.attempts = status, attempts
+        self.status = status
+        self.attempts = attempts
 
 
 class EndpointError(TransportError):

@@ -220,7 +220,9 @@ pass_estimator, breakdown, cluster, independent, description
             hint = 'give each its own: evalmetrics.check(..., name="hard")'
             raise CheckError(f"two checks of this test are {which}", hint=hint)
         self._names.add(name)
-        return self._item.nodeid if name is None else f"{self._item.nodeid}::{name}"
+        if name is None:
+            return self._item.nodeid
+        return f"{self._item.nodeid}::{name}"
 
     def _caller(self, frame: FrameType) -> FrameType:
         """Find the frame of the test file, where a helper calls us."""

@@ -72,7 +72,9 @@ class EvalMetricsError(Exception):
         """``file:line``, as far as it is known."""
         if self.file is None:
             return ""
-        return self.file if self.line is None else f"{self.file}:{self.line}"
+        if self.line is None:
+            return self.file
+        return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
@@ -105,7 +107,9 @@ class ConfigError(EvalMetricsError):
     def __init__(
         self, file: str, problems: tuple[Problem, ...], *, what: str = "benchmark file"
     ) -> None:
-        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        count = "one problem"
+        if len(problems) != 1:
+            count = f"{len(problems)} problems"
         super().__init__(f"{count} in this {what}", file=file)
         self.problems = problems
 

@@ -39,11 +39,9 @@ class JsonPath:
         try:
             self._compiled = JSONPathEnvironment(strict=True).compile(query)
         except JSONPathError as error:
-            hint = (
-                ""
-                if query.startswith("$")
-                else "; it starts with $, such as $.result.score"
-            )
+            hint = "; it starts with $, such as $.result.score"
+            if query.startswith("$"):
+                hint = ""
             reason = str(error.args[0]).partition("\n")[0].replace("TOKEN_", "").lower()
             raise ValueError(f"{query!r} is not JSONPath: {reason}{hint}") from None
 
@@ -280,17 +278,15 @@ def _native(value: object) -> object:
 def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a text that is nothing else, but for spaces around it."""
     body = parsed.body
-    parts = (
-        body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
-    )
+    parts = []
+    if len(body) == 1 and isinstance(body[0], nodes.Output):
+        parts = body[0].nodes
     inner = [
         p for p in parts if not isinstance(p, nodes.TemplateData) or p.data.strip()
     ]
-    return (
-        inner[0]
-        if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData)
-        else None
-    )
+    if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData):
+        return inner[0]
+    return None
 
 
 def _plain_parts(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:

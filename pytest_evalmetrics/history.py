@@ -213,7 +213,9 @@ class Anchors(msgspec.Struct, frozen=True):
         usable = usable_runs(self.runs)
         points = _points_over(usable, agent, metric)
         if not points:
-            lacking = f"that counts and has {metric}" if usable else "that counts"
+            lacking = "that counts"
+            if usable:
+                lacking = f"that counts and has {metric}"
             return Anchor(
                 None, f"{self.file} holds no run of this benchmark {lacking} yet"
             )

@@ -141,12 +141,16 @@ class BenchmarkItem(RunsAgain, pytest.Item):
             self.config.addinivalue_line("markers", f"{tag}: tag of a benchmark")
             self.add_marker(getattr(pytest.mark, tag))
         if spec.skip is not False:
-            reason = spec.skip if isinstance(spec.skip, str) else "skip: true"
+            reason = "skip: true"
+            if isinstance(spec.skip, str):
+                reason = spec.skip
             self.add_marker(pytest.mark.skip(reason=reason))
         elif reason := _unaffected_reason(self.config, benchmark):
             self.add_marker(pytest.mark.skip(reason=reason))
         if spec.xfail is not None:
-            strict = {} if spec.xfail.strict is None else {"strict": spec.xfail.strict}
+            strict = {}
+            if spec.xfail.strict is not None:
+                strict = {"strict": spec.xfail.strict}
             # an unreadable file is no expected failure of a gate
             mark = pytest.mark.xfail(
                 reason=spec.xfail.reason, raises=errors.GateFailed, **strict
@@ -242,9 +246,9 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
         from pytest_evalmetrics.rounds import with_rounds  # if asked for
 
         spec = with_rounds(spec)
-    return (
-        benchmark if spec is benchmark.spec else structs.replace(benchmark, spec=spec)
-    )
+    if spec is benchmark.spec:
+        return benchmark
+    return structs.replace(benchmark, spec=spec)
 
 
 def run_benchmark(
@@ -334,7 +338,9 @@ def _evaluated(
     entry = payload["entry"]
     item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
     for agent in entry["agents"]:
-        whose = f"{of}{agent['agent']}: " if len(entry["agents"]) > 1 else of
+        whose = of
+        if len(entry["agents"]) > 1:
+            whose = f"{of}{agent['agent']}: "
         item.user_properties += [
             (whose + n, value) for n, value in agent["key_metrics"].items()
         ]

@@ -197,7 +197,9 @@ def _find_metric(name: str) -> Found:
 
 def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[str]:
     numbers = "".join(f", {key} = {value}" for key, value in entry.numbers.items())
-    which = "the family" if "{" in entry.name and not entry.numbers else "one of"
+    which = "one of"
+    if "{" in entry.name and not entry.numbers:
+        which = "the family"
     of = f" ({which} {entry.name}{numbers})" if entry.name != name else ""
     yield f"{name}: {kind[:-1]}{of}"
     yield ""
@@ -216,7 +218,9 @@ def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[s
     if entry.reference:
         who = "named outright"
     else:
-        who = "built-in" if entry.name.endswith("/...") else things.source(entry.name)
+        who = "built-in"
+        if not entry.name.endswith("/..."):
+            who = things.source(entry.name)
     yield f"  from: {who}, {registry.origin(entry.target)}"
 
 
@@ -236,7 +240,9 @@ def _keys(kind: str, entry: Found) -> Iterator[str]:
         _parameters(entry.target) if inspect.isclass(entry.target) else ()
     ):
         if kind == "metrics" and ("{" + key + "}") in entry.name:
-            here = f", here {entry.numbers[key]}" if key in entry.numbers else ""
+            here = ""
+            if key in entry.numbers:
+                here = f", here {entry.numbers[key]}"
             yield f"    {key}: a whole number from 1, in the name{here}"
         elif kind == "metrics" and key == "options":
             yield "    pass_threshold, pass_estimator: of the benchmark, where it asks for them"

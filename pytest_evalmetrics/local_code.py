@@ -196,7 +196,9 @@ def _root_of(module: str) -> Path | None:
     if any(origin.is_relative_to(folder) for folder in _INSTALLED):
         return None
     # a package's origin is its __init__.py
-    return origin.parent.parent if origin.stem == "__init__" else origin.parent
+    if origin.stem == "__init__":
+        return origin.parent.parent
+    return origin.parent
 
 
 def _module_file(root: Path | None, module: str) -> Path | None:

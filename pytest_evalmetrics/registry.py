@@ -85,11 +85,9 @@ class _Entry(msgspec.Struct, frozen=True):
     def origin(self) -> str:
         """The name of the target and its place."""
         defined = origin(self.target)
-        return (
-            f"{defined.partition(' (')[0]} ({self.file}:{self.line})"
-            if self.file
-            else defined
-        )
+        if self.file:
+            return f"{defined.partition(' (')[0]} ({self.file}:{self.line})"
+        return defined
 
     @property
     def place(self) -> str:
@@ -267,11 +265,9 @@ class Registry:
         elif self._has_builtins and not any(e.level == 0 for e in self._entries):
             raise RuntimeError(f"the built-in {self.kind}s are not imported")
         scope = Scope.active
-        return (
-            self._entries
-            if scope is None
-            else [e for e in self._entries if scope.holds(e)]
-        )
+        if scope is None:
+            return self._entries
+        return [e for e in self._entries if scope.holds(e)]
 
     def _registered(self, name: str) -> _Entry | None:
         """Find the nearest registration; a name takes precedence over its family."""
@@ -309,7 +305,9 @@ class Registry:
             if entry.name == new.name and (twin or again):
                 self._entries.remove(entry)
             elif not twin:
-                named = "" if entry.name == new.name else f" as {entry.name!r}"
+                named = ""
+                if entry.name != new.name:
+                    named = f" as {entry.name!r}"
                 raise self._twice(
                     new.name, f": by {entry.origin}{named} and by {new.origin}"
                 )
@@ -349,7 +347,9 @@ def _all_entry_points(_path: tuple[str, ...]) -> Any:
 
 
 def _package_of(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else "an installed package"
+    if point.dist is not None:
+        return point.dist.name
+    return "an installed package"
 
 
 def _registered_in(frame: FrameType, name: str, target: object) -> _Entry:
@@ -374,7 +374,9 @@ def imported(kind: str, reference: str) -> Any:
     try:
         target: Any = importlib.import_module(module_name)
     except Exception as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        missing = None
+        if isinstance(error, ModuleNotFoundError):
+            missing = error.name
         if missing and f"{module_name}.".startswith(f"{missing}."):
             why = f"there is no module {missing!r}"
             hint = "install it, or write `pythonpath = .` in the configuration file of pytest"
@@ -406,11 +408,9 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
         f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in parts
     ]
     match = re.fullmatch("".join(groups), name)
-    return (
-        None
-        if match is None
-        else {key: int(value) for key, value in match.groupdict().items()}
-    )
+    if match is None:
+        return None
+    return {key: int(value) for key, value in match.groupdict().items()}
 
 
 # -- the kinds of names --------------------------------------------------------------------
@@ -465,9 +465,9 @@ def origin(target: object) -> str:
 
 def definition_of(target: object) -> Any:
     """Return a class or function itself, or the class of an instance."""
-    return (
-        target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-    )
+    if inspect.isclass(target) or inspect.isroutine(target):
+        return target
+    return type(target)
 
 
 def same(first: object, second: object) -> bool:

@@ -307,8 +307,12 @@ def finished_report(path: Path, shown: str) -> Path:
         ours = (os.getpid(), os.getppid())
         if state.process in ours and state.host == socket.gethostname():
             aside = Path(f"{prefix}previous", path.name)
-            return finished_report(aside, shown) if aside.is_file() else path
-        done = "has not finished" if _lives(state) else "died before it finished"
+            if aside.is_file():
+                return finished_report(aside, shown)
+            return path
+        done = "died before it finished"
+        if _lives(state):
+            done = "has not finished"
         problem = f"the run that writes this report {done}: {_writer(state)}"
     elif state.state == "unfinished":
         problem = "the run that wrote this report could not write all of its files"

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 
 def _say(config: pytest.Config, text: str) -> None:
-    out = None if hasattr(config, "workerinput") else uncaptured(config, "stdout")
+    out = None
+    if not hasattr(config, "workerinput"):
+        out = uncaptured(config, "stdout")
     if out is not None:
         with suppress(OSError), out:
             out.write(f"\n{text}\n")
@@ -111,14 +113,18 @@ class ItemRuntime:
 
     def warnings(self) -> list[str]:
         """Return the warnings of the run."""
-        return [] if self._transport is None else list(self._transport.warnings)
+        if self._transport is None:
+            return []
+        return list(self._transport.warnings)
 
     def _calls(self) -> int:
         client = self._transport
         return 0 if client is None else client.usage.of(self._label).calls
 
     def _cost(self) -> str:
-        return "" if self._transport is None else self._transport.usage.cost_text()
+        if self._transport is None:
+            return ""
+        return self._transport.usage.cost_text()
 
 
 class PlanRuntime:

@@ -443,11 +443,9 @@ def journal_path(config: pytest.Config) -> Path:
     option = config.getoption("evalmetrics_journal")
     if option and "://" not in option:
         path = Path(config.invocation_params.dir, option)
-        return (
-            path / "journal.log"
-            if option.endswith(("/", os.sep)) or path.is_dir()
-            else path
-        )
+        if option.endswith(("/", os.sep)) or path.is_dir():
+            return path / "journal.log"
+        return path
     if (named := _from_root(config, "evalmetrics_journal_path")) is not None:
         return named
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider

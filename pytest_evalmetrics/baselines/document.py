@@ -284,7 +284,9 @@ def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
     except (ValueError, RecursionError) as broken:
         what = f"this baseline is not JSON: {broken}"
         return BaselineError(what, file=file, hint=_TAKE_AGAIN)
-    version = parsed.get("schema_version") if isinstance(parsed, dict) else None
+    version = None
+    if isinstance(parsed, dict):
+        version = parsed.get("schema_version")
     if version in (None, SCHEMA_VERSION):
         return invalid(f"this is not a baseline: {error}", file)
     return BaselineError(

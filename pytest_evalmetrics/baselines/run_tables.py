@@ -69,7 +69,9 @@ def _count_of_runs(tasks: Tasks) -> int | None:
     """Count the runs of the first column; None if it is of one run."""
     for columns in tasks.values():
         for cells in columns.values():
-            return len(cells) if cells and isinstance(cells[0], tuple) else None
+            if cells and isinstance(cells[0], tuple):
+                return len(cells)
+            return None
     return None
 
 

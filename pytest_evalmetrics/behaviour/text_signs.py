@@ -68,7 +68,9 @@ def count_citations(answer: str) -> int:
 
 def is_json(answer: str) -> bool:
     """Check whether an answer is a JSON object or list, also in a code block."""
-    fenced = _fenced(answer) if answer[:4].lstrip().startswith("```") else None
+    fenced = None
+    if answer[:4].lstrip().startswith("```"):
+        fenced = _fenced(answer)
     text = (fenced[1] if fenced else answer).strip()
     if text[:1] not in ("{", "["):
         return False

@@ -131,7 +131,9 @@ def _roots(spans: Sequence[Span], wanted: str, file: str) -> list[Span]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    more = ""
+    if len(names) > _LISTED:
+        more = f" and {len(names) - _LISTED} more"
     return ", ".join(names[:_LISTED]) + more
 
 

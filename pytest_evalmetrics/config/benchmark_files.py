@@ -233,9 +233,9 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
         # check the valid keys now, so that the user sees all problems at once
         wrong = {str(error["loc"][0]) for error in errors if error["loc"]}
         rest = {key: value for key, value in values.items() if key not in wrong}
-        source = (
-            {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
-        )
+        source = {"rollouts": "unknown"}
+        if wrong.isdisjoint({"rollouts", "dataset"}):
+            source = {}
         stand_ins = {key: _STAND_INS[key] for key in wrong & _STAND_INS.keys()}
         checked, _ = _try({"name": "unnamed", **source, **stand_ins, **rest})
     if checked is not None:

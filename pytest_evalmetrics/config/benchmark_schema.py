@@ -165,7 +165,10 @@ def alternatives(schema: object, defs: Schema) -> Iterator[Schema]:
 
 def allowed_values(schema: Schema) -> list[object]:
     """List the only values that `schema` allows; empty if it is not so limited."""
-    return [schema["const"]] if "const" in schema else schema.get("enum", [])
+    if "const" in schema:
+        return [schema["const"]]
+    values: list[object] = schema.get("enum", [])
+    return values
 
 
 def keys_of_scorer(kind: str) -> list[str] | None:
@@ -198,7 +201,9 @@ def _keys(definition: Schema, defs: Schema, depth: int) -> Iterator[str]:
             note = "default none"
         else:
             note = f"default {str(default).lower() if isinstance(default, bool) else default}"
-        words = f": {schema['description']}" if schema.get("description") else ""
+        words = ""
+        if schema.get("description"):
+            words = f": {schema['description']}"
         types, mappings = _types(schema, defs)
         yield f"{'  ' * depth}{name} ({types}, {note}){words}"
         for below in mappings:

@@ -40,6 +40,7 @@ def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Yield the contradictions between keys that are valid on their own."""
     yield from _rows(spec)
     yield from _answers(spec)
+    yield from _budget(spec)
     yield from _labels(spec)
     yield from _scores(spec)
     expected = spec.expect.rollouts
@@ -123,13 +124,19 @@ def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         yield ("model",), message + 'prompt_template: "{{ question }}"'
     for key in ("prompt_template", "tools", "response_format"):
         if model is None and getattr(spec, key) is not None:
-            instead = ": a target is given the row itself" if target is not None else ""
+            instead = ""
+            if target is not None:
+                instead = ": a target is given the row itself"
             yield (key,), f"{key} is for a model, and there is none{instead}"
     if spec.baseline is not None and spec.baseline.confirm and spec.answers is None:
         message = (
             "confirm draws rollouts again from a model or target, and there is none"
         )
         yield ("baseline", "confirm"), message
+
+
+def _budget(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    model = spec.model
     if spec.budget is None:
         return
     if not spec.runs:

@@ -107,9 +107,9 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     at_end = not any(line.strip() for line in (after, *below))
     if not at_end and not after.strip():
         after = below[0]
-    opened = (
-        lines[start.line][start.column :].strip() if start.line < len(lines) else ""
-    )
+    opened = ""
+    if start.line < len(lines):
+        opened = lines[start.line][start.column :].strip()
     alias = re.match(r"\*[\w-]+", after)
     for pattern, meaning in _MEANINGS.items():
         if re.search(

@@ -52,7 +52,9 @@ class YamlNode(msgspec.Struct, frozen=True):
         """The keys or positions, and the values, of a mapping or list."""
         if isinstance(self.value, dict):
             return list(self.value.items())
-        return list(enumerate(self.value)) if isinstance(self.value, list) else []
+        if isinstance(self.value, list):
+            return list(enumerate(self.value))
+        return []
 
     def plain(self) -> object:
         """Return the value without places."""
@@ -167,7 +169,9 @@ class _Composer:
         self, kind: type, _value: object, implicit: tuple[bool, bool] | bool
     ) -> str:
         if kind is ScalarNode:
-            return _PLAIN if isinstance(implicit, tuple) and implicit[0] else _QUOTED
+            if isinstance(implicit, tuple) and implicit[0]:
+                return _PLAIN
+            return _QUOTED
         return _CORE + ("map" if kind is MappingNode else "seq")
 
     def descend_resolver(self, parent: yaml.Node | None, _index: object) -> None:
@@ -195,7 +199,9 @@ def read_yaml(path: Path) -> ParsedYaml:
         data = path.read_bytes()
     except OSError as error:  # Windows says of a directory that permission is denied
         folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir may raise the same again
-        why = "it is a directory" if folder else error.strerror or type(error).__name__
+        why = "it is a directory"
+        if not folder:
+            why = error.strerror or type(error).__name__
         return _unreadable(1, f"the file can't be read: {why}")
     try:
         text = data.decode("utf-8-sig")
@@ -221,7 +227,9 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     try:
         top = composer.get_single_node()
         if top is None:
-            what = "holds nothing but comments" if text.strip() else "is empty"
+            what = "is empty"
+            if text.strip():
+                what = "holds nothing but comments"
             return _unreadable(
                 1, f"the file {what}: expected benchmark: or benchmarks:"
             )
@@ -352,13 +360,17 @@ class _Reader:
                     value_node, structs.replace(at, path=(*place.path, key))
                 )
         for mapping in merged:  # the first of a list wins
-            merged_keys = mapping.value if isinstance(mapping.value, dict) else {}
+            merged_keys = {}
+            if isinstance(mapping.value, dict):
+                merged_keys = mapping.value
             own = {**merged_keys, **own}
         return structs.replace(place, value=own, broken=broken)
 
     def _key(self, node: Any, place: YamlNode) -> str | None:
         if not isinstance(node, ScalarNode):
-            what = "a mapping" if isinstance(node, MappingNode) else "a list"
+            what = "a list"
+            if isinstance(node, MappingNode):
+                what = "a mapping"
             message = f"a key has to be text, found {what}; text that holds {{{{ }}}} needs quotes"
         else:
             key = self._scalar(node, place)

@@ -218,9 +218,9 @@ class GroupEntries(Sequence[dict[str, object]]):
         self._offsets = table.offsets
         self._sample = {"agent_ref": {"name": agent}}
         present = table.counts
-        wanted = (
-            present if expected is None else np.broadcast_to(expected, present.shape)
-        )
+        wanted = present
+        if expected is not None:
+            wanted = np.broadcast_to(expected, present.shape)
         self.missing = np.maximum(wanted - present, 0) + unscored
         share = 100.0 * np.maximum(wanted - self.missing, 0) / np.maximum(wanted, 1)
         self._counts = present, wanted, self.missing, share

@@ -218,7 +218,9 @@ class _Observed(msgspec.Struct, frozen=True):
             return Interval(low, high, self.level, "order statistics")
         if (values == values[0]).all():
             return _NO_SPREAD
-        name = "their median" if quantile == 0.5 else self.metric.name.metric
+        name = "their median"
+        if quantile != 0.5:
+            name = self.metric.name.metric
         return f"{len(values)} tasks are too few for an interval of {name}"
 
     # -- any other reduction -------------------------------------------------------------------

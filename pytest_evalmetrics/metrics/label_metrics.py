@@ -73,9 +73,9 @@ class LabelAgreement(OverRows[AgreementKeys]):
         if keys.type not in whose or keys.average == "micro":
             return ""
         label = self._label_without_share(rows, self._label_weights(rows, weights))
-        return (
-            "" if label is None else f"no label is {whose[keys.type]} that is {label!r}"
-        )
+        if label is None:
+            return ""
+        return f"no label is {whose[keys.type]} that is {label!r}"
 
     def _label_without_share(self, rows: TaskRows, weights: LabelWeights) -> str | None:
         """Return the first label that nothing is a share of; None if there is none."""
@@ -180,7 +180,9 @@ class Forecast(OverRows[ProbabilityKeys]):
         outcome = self._outcome(rows)
         if keys.type == "auroc":
             has_both = outcome.any() and not outcome.all()
-            return "" if has_both else f"all rows of {keys.gold} have one outcome"
+            if has_both:
+                return ""
+            return f"all rows of {keys.gold} have one outcome"
         score = rows[keys.score]
         outside = score[(score < 0) | (score > 1)]
         if len(outside):

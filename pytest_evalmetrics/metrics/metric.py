@@ -441,11 +441,9 @@ def place_of(target: object) -> tuple[str | None, int | None]:
         line = inspect.getsourcelines(thing)[1]
     except (OSError, TypeError):
         return None, None
-    return (
-        (None, None)
-        if file is None or file.startswith(_PACKAGE)
-        else (_shown(file), line)
-    )
+    if file is None or file.startswith(_PACKAGE):
+        return (None, None)
+    return (_shown(file), line)
 
 
 def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
@@ -466,8 +464,6 @@ def _where_raised(error: Exception, target: object) -> tuple[str | None, int | N
 def _shown(file: str) -> str:
     """Shorten a path below the current directory."""
     path = Path(file)
-    return (
-        path.relative_to(Path.cwd()).as_posix()
-        if path.is_relative_to(Path.cwd())
-        else file
-    )
+    if path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd()).as_posix()
+    return file

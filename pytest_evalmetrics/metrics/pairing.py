@@ -309,7 +309,9 @@ class _Side(msgspec.Struct, frozen=True):
     def usable(self, metric: BoundMetric) -> NDArray[np.bool_]:
         """Find the tasks that have a value, shape (tasks,)."""
         usable = self.rewards.counts >= max(metric.samples_needed, 1)
-        return usable if self.values is None else usable & ~np.isnan(self.values)
+        if self.values is None:
+            return usable
+        return usable & ~np.isnan(self.values)
 
     def choose(self, places: Places) -> _Side:
         """Return the same for some of the tasks."""
@@ -418,7 +420,9 @@ def _difference(
 
 
 def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
-    return rewards if are_all(places, len(rewards)) else rewards.take(places)
+    if are_all(places, len(rewards)):
+        return rewards
+    return rewards.take(places)
 
 
 def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
@@ -478,7 +482,9 @@ def _fill_range(
 ) -> tuple[float, float]:
     """Return the worst and the best that a missing reward may be; which is which depends."""
     low, high = _reward_range(current, baseline)
-    options = None if metric.reads_rows else getattr(metric.target, "options", None)
+    options = None
+    if not metric.reads_rows:
+        options = getattr(metric.target, "options", None)
     if not metric.bounded or options is None:
         return low, high
     # one that fails, one that passes

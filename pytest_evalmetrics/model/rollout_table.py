@@ -383,9 +383,9 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
             category = self.categories.get(name)
             column = self.scores.get(name)
             if category is not None:
-                missing = (
-                    category.labels.index(MISSING) if MISSING in category.labels else -1
-                )
+                missing = -1
+                if MISSING in category.labels:
+                    missing = category.labels.index(MISSING)
                 lacking |= (category.codes == missing) | (category.codes < 0)
             elif column is not None:
                 lacking |= np.isnan(column)

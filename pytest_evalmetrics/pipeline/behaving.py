@@ -164,7 +164,9 @@ def _chosen(table: RolloutTable, most: int, *, of: int) -> NDArray[np.bool_]:
     level = int(2**64 * most / of)
     rows = np.zeros(len(table.tasks), dtype=np.int64)
     rows[table.task] = np.arange(len(table))
-    contents = None if table.content is None else table.content[rows].tolist()
+    contents = None
+    if table.content is not None:
+        contents = table.content[rows].tolist()
     keys = [str(task).encode("utf-8", "surrogatepass") for task in table.tasks]
     if contents is not None:
         keys = [held or key for held, key in zip(contents, keys, strict=True)]
@@ -252,7 +254,9 @@ def judge(
     spec = benchmark.spec.behaviour
     if spec is None:
         return BehaviourOutcome()
-    before = {} if terms is None else _recorded(benchmark, terms, observed.answers)
+    before = {}
+    if terms is not None:
+        before = _recorded(benchmark, terms, observed.answers)
     facts: list[BehaviourFacts] = []
     checks: list[Check] = []
     for run in runs:

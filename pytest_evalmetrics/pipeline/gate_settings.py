@@ -47,7 +47,9 @@ def acceptance_of(benchmark: Benchmark) -> Acceptance:
         return Acceptance.HISTORY
     if settings.report is not None:
         return Acceptance.REPORT
-    return Acceptance.SNAPSHOT if settings.committed else Acceptance.OTHER_RUN
+    if settings.committed:
+        return Acceptance.SNAPSHOT
+    return Acceptance.OTHER_RUN
 
 
 def rule_of(
@@ -71,11 +73,15 @@ def rule_of(
     max_drop = keys.max_drop
     if max_drop is None:
         is_rate = bounded and declarations.may_be_rate(benchmark.spec, name)
-        max_drop = _default_max_drop(direction, baseline) if is_rate else 0.0
+        max_drop = 0.0
+        if is_rate:
+            max_drop = _default_max_drop(direction, baseline)
     own = own_rule_of(benchmark, name)
     rule = RuleName.OWN
     if own is None:
-        rule = _DEFAULT_RULE if keys.rule is None else RuleName(str(keys.rule))
+        rule = _DEFAULT_RULE
+        if keys.rule is not None:
+            rule = RuleName(str(keys.rule))
     return RuleSettings(
         rule=rule,
         own_name="" if own is None else str(keys.rule),

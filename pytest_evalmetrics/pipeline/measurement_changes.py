@@ -137,9 +137,9 @@ def _name_within(entry: str) -> str:
 def _names(entry: Mapping[str, object], key: str = "scores") -> frozenset[str]:
     """Return the names that an entry lists; a damaged list has none."""
     names = entry.get(key)
-    return (
-        frozenset(map(str, names)) if isinstance(names, list | tuple) else frozenset()
-    )
+    if isinstance(names, list | tuple):
+        return frozenset(map(str, names))
+    return frozenset()
 
 
 # -- what a change affects -------------------------------------------------------------------
@@ -204,4 +204,6 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _listed(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []
+    if isinstance(value, list | tuple):
+        return [str(item) for item in value]
+    return []

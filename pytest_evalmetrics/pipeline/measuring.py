@@ -92,7 +92,9 @@ def kept_rows_of(loaded: Loaded, rows: Rows, *, has_files: bool) -> KeptRows | N
     else:
         recorded = scoring.as_scored()
     if not keeps_for_scoring:
-        hide: Callable[[str], str] = str if scoring is None else scoring.hide
+        hide: Callable[[str], str] = str
+        if scoring is not None:
+            hide = scoring.hide
         scores = None if rows.scored is None else rows.scored.rows
         fields = loaded.benchmark.spec.rows.fields
         recorded = benchmark_rows.texts_alone(recorded, scores, hide, fields)

@@ -84,9 +84,9 @@ def metric_problems(
     yield from direction_problems(benchmark, plan, table, given)
     spec = plan.spec
     seen = set[Problem]()
-    pinned = (
-        (metric_names.REFERENCE, metric_names.OVER_REFERENCE) if spec.reference else ()
-    )
+    pinned: tuple[str, ...] = ()
+    if spec.reference:
+        pinned = (metric_names.REFERENCE, metric_names.OVER_REFERENCE)
     table = _with_zeros(table, (*given, *pinned))
     for _, part in table.by_agent():
         source = metrics.SampleSource(part, spec.reward, spec.cluster)
@@ -259,8 +259,6 @@ def problem_at(
     if error.hint and not has_guess:
         message += f"; {error.hint}"
     problem = located(benchmark, path, message)
-    return (
-        problem
-        if error.file or error.line is None
-        else replace(problem, line=error.line)
-    )
+    if error.file or error.line is None:
+        return problem
+    return replace(problem, line=error.line)

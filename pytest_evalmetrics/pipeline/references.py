@@ -71,7 +71,9 @@ class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     @property
     def agents(self) -> tuple[str, ...]:
         """The agents that it has rollouts, or numbers, of."""
-        return tuple(self.runs) if self.anchors is None else self.anchors.agents
+        if self.anchors is None:
+            return tuple(self.runs)
+        return self.anchors.agents
 
     @property
     def where(self) -> str:

@@ -240,4 +240,6 @@ def _flat_object(value: Mapping[str, object]) -> str:
 def _calls_in(message: Mapping[str, object]) -> list[str]:
     """Write the calls of a message that may have a text, too."""
     calls = message.get("tool_calls")
-    return [_flat(call) for call in calls] if isinstance(calls, list) else []
+    if isinstance(calls, list):
+        return [_flat(call) for call in calls]
+    return []

@@ -106,11 +106,9 @@ def make_generator(
     try:
         if spec.target is not None:
             return TargetGenerator(spec.target, terms, files)
-        return (
-            None
-            if spec.model is None
-            else ModelGenerator(spec.model, spec, terms, files)
-        )
+        if spec.model is None:
+            return None
+        return ModelGenerator(spec.model, spec, terms, files)
     except EvalMetricsError as error:
         if error.line is None and error.file is None:
             error.line = line_of("target" if spec.target is not None else "model")

@@ -131,7 +131,9 @@ def shared_folder(config: pytest.Config) -> Path | None:
     """Return the folder for files on their way to the session; None without one."""
     given = getattr(config, "workerinput", None)
     if given is not None:
-        return Path(given[_WORKERS_FOLDER]) if _WORKERS_FOLDER in given else None
+        if _WORKERS_FOLDER in given:
+            return Path(given[_WORKERS_FOLDER])
+        return None
     if _FOLDER not in config.stash:  # the folder is made when a file is first needed
         from pytest_evalmetrics.run_folder import temporary_name
 

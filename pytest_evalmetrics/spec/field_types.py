@@ -216,7 +216,9 @@ def numeric(
         )
 
     def read(value: object) -> float:
-        match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
+        match = None
+        if isinstance(value, str):
+            match = re.fullmatch(_PERCENT, value)
         number = value if match is None else float(match[1]) / 100
         if not is_number(number) or not within(number):
             raise expected(what)
@@ -360,9 +362,9 @@ class SecretRef(Keys):
 
 
 def _secret_name(value: object) -> object:
-    return (
-        value["root"] if isinstance(value, dict) and set(value) == {"root"} else value
-    )
+    if isinstance(value, dict) and set(value) == {"root"}:
+        return value["root"]
+    return value
 
 
 SecretName = Annotated[

@@ -95,7 +95,9 @@ _COMPARISON = (
 
 
 def _threshold(value: object) -> object:
-    match = re.fullmatch(_COMPARISON, value) if isinstance(value, str) else None
+    match = None
+    if isinstance(value, str):
+        match = re.fullmatch(_COMPARISON, value)
     if match is not None:
         number = float(match[2]) / (100 if match[3] else 1)
         return {"min" if match[1] == ">=" else "max": number}
@@ -423,12 +425,16 @@ class BaselineSpec(GateSpec):
 
     def gate_of(self, name: str) -> GateSpec:
         """Return the settings of one metric."""
-        return self.metrics[name].over(self) if name in self.metrics else self
+        if name in self.metrics:
+            return self.metrics[name].over(self)
+        return self
 
     def path_of(self, name: str, key: str) -> tuple[str, ...]:
         """Return the path of a setting of one metric: of its own, or of all."""
         own = self.metrics.get(name)
-        return ("metrics", name, key) if getattr(own, key, None) is not None else (key,)
+        if getattr(own, key, None) is not None:
+            return ("metrics", name, key)
+        return (key,)
 
     def __post_init__(self) -> None:
         """Refuse settings that contradict each other."""
@@ -438,7 +444,9 @@ class BaselineSpec(GateSpec):
             raise refuse(
                 "rescore is for a baseline of its own: another run's has no rows"
             )
-        of_numbers = f"against: {self.against}" if self.against != "snapshot" else None
+        of_numbers = None
+        if self.against != "snapshot":
+            of_numbers = f"against: {self.against}"
         if self.of_history and (self.rollouts is not None or self.report is not None):
             raise refuse(
                 f"{of_numbers or 'history:'} takes the history: drop rollouts, or report"

@@ -98,9 +98,14 @@ _PROMPT = 'a text, a list of messages, or {messages: [...]}, such as "{{ questio
 
 def _prompt(value: object) -> object:
     in_mapping = isinstance(value, dict) and set(value) == {"messages"}
-    prompt = value["messages"] if isinstance(value, dict) and in_mapping else value
+    prompt = value
+    if isinstance(value, dict) and in_mapping:
+        prompt = value["messages"]
     if isinstance(prompt, str) and prompt.strip():
-        return [prompt] if in_mapping else prompt  # the first: a template of messages
+        # the first: a template of messages
+        if in_mapping:
+            return [prompt]
+        return prompt
     if not isinstance(prompt, list) or not prompt:
         raise expected(_PROMPT)
     for message in prompt:

@@ -115,11 +115,9 @@ class NamedScores(Keys):
         names: tuple[str, ...] = self.own_names
         if self.name is None:
             return names
-        return (
-            (self.name,)
-            if len(names) == 1
-            else tuple(f"{self.name}_{own}" for own in names)
-        )
+        if len(names) == 1:
+            return (self.name,)
+        return tuple(f"{self.name}_{own}" for own in names)
 
     @property
     def default_reward(self) -> str:

@@ -128,7 +128,9 @@ def _add_sourced(conversation: Conversation, step: Mapping[str, object]) -> None
     add_calls(draft, step.get("tool_calls"))
     conversation.add(draft)
     observation = step.get("observation")
-    results = observation.get("results") if isinstance(observation, dict) else None
+    results = None
+    if isinstance(observation, dict):
+        results = observation.get("results")
     for result in results if isinstance(results, list) else ():
         if not isinstance(result, dict):
             continue

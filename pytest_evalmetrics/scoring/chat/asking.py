@@ -191,7 +191,9 @@ class _Question(msgspec.Struct, frozen=True):
         self.model.spending.add(
             answer.attempts, answer.latency_s, transport.tokens_of(answer.body)
         )
-        name = answer.body.get("model") if isinstance(answer.body, dict) else None
+        name = None
+        if isinstance(answer.body, dict):
+            name = answer.body.get("model")
         if isinstance(name, str) and name:
             self.model.spending.names.add(name)
         return answer

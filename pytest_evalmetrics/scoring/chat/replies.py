@@ -149,7 +149,9 @@ def _message_in(body: JsonValue) -> _Message:
 
 
 def _of_completions(body: JsonValue) -> _Message:
-    choices = objects_in(body.get("choices")) if isinstance(body, dict) else []
+    choices = []
+    if isinstance(body, dict):
+        choices = objects_in(body.get("choices"))
     if not choices:
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]

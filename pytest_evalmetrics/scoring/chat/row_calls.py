@@ -255,6 +255,6 @@ def shown_text(text: str, hide: Callable[[str], str]) -> str:
     text = hide(text)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
-    return (
-        text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of {len(text)} characters)"
-    )
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}… (of {len(text)} characters)"

@@ -103,7 +103,9 @@ class ListForm(msgspec.Struct, frozen=True):
         """Read each value of the list."""
         if isinstance(value, list) and self.length in (None, len(value)):
             return [self.item.read(item, key) for item in value]
-        expected = "a list" if self.length is None else f"a list of {self.length}"
+        expected = "a list"
+        if self.length is not None:
+            expected = f"a list of {self.length}"
         raise _other(key, value, expected)
 
 

@@ -374,7 +374,9 @@ def _made_of_function(
         given = score(row)
         return await given if inspect.isawaitable(given) else given
 
-    called = function if inspect.isroutine(function) else type(function).__call__
+    called = function
+    if not inspect.isroutine(function):
+        called = type(function).__call__
     is_async = inspect.iscoroutinefunction(function)
     is_async = is_async or inspect.iscoroutinefunction(called)
     return _Made(

@@ -219,11 +219,9 @@ class Judge(msgspec.Struct, frozen=True):
         schema: JsonObject | None = None,
     ) -> Coroutine[Any, Any, _T]:
         """Ask one question, see `chat.asking.ask`; a text is a message of the user."""
-        messages: Sequence[Message] = (
-            [{"role": "user", "content": question}]
-            if isinstance(question, str)
-            else question
-        )
+        messages = question
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
         return ask(
             calls,
             self.model,

@@ -68,7 +68,9 @@ class AgentGoalAccuracySpec(JudgeKeys):
     ] = True
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
-        reference = text_in(row, "reference") if self.use_reference else None
+        reference = None
+        if self.use_reference:
+            reference = text_in(row, "reference")
         prompt = f"""\
 {_about_conversation(reading.conversation_of(row))}
 
@@ -301,11 +303,9 @@ class TrajectoryEvaluationSpec(JudgeKeys):
                 raise refuse(f"trajectory_custom_tools describes {name!r}: {guess}")
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
-        right = (
-            {}
-            if row.item.get("answer") is None
-            else {"right_answer": text_in(row, "answer")}
-        )
+        right = {}
+        if row.item.get("answer") is not None:
+            right = {"right_answer": text_in(row, "answer")}
         about_tools = self.trajectory_custom_tools
         about = judging.about(
             question=text_in(row, "question"),

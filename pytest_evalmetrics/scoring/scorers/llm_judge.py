@@ -124,7 +124,9 @@ class RegexParserSpec(Keys):
         find = re.match if self.method == "match" else re.search
         match = find(self.pattern, reply.text)
         if match is None or match[self.group] is None:
-            hint = " (method: search looks anywhere)" if self.method == "match" else ""
+            hint = ""
+            if self.method == "match":
+                hint = " (method: search looks anywhere)"
             fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
             raise RowError("no-score", f"the judge's answer {fault}")
         self._refuse_part(match)
@@ -465,9 +467,9 @@ def _schema(spec: LlmJudgeSpec) -> JsonObject | None:
 
 
 def _default_prompt(scores: Sequence[JudgeScoreSpec], row: Row) -> str:
-    generated = (
-        None if row.sample_data is row.item else row.sample_data.get("output_text")
-    )
+    generated = None
+    if row.sample_data is not row.item:
+        generated = row.sample_data.get("output_text")
     data: dict[str, object] = {"data": row.item}
     if isinstance(generated, str):
         data["answer"] = generated

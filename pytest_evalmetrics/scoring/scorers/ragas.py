@@ -110,11 +110,9 @@ class RagasScorer:
 
     def _made(self, calls: Any, errors: list[EvalMetricsError]) -> Any:
         """Create the metric for one row; its judge is called through `calls`."""
-        llm = (
-            {"llm": _llm(self._base, self.judges[0], calls, errors)}
-            if self.judges
-            else {}
-        )
+        llm = {}
+        if self.judges:
+            llm = {"llm": _llm(self._base, self.judges[0], calls, errors)}
         return self._metric(**self._arguments, **llm)
 
     async def score(self, row: Row, calls: Calls) -> Explained:

@@ -115,7 +115,9 @@ def response_in(row: Row, hint: str | None = None) -> str:
     if (response := response_of(row)) is None:
         what = "the row has no response, and nothing was generated for it"
         raise RowError("no-response", what, hint=hint)
-    return response if isinstance(response, str) else _content(message_of(response))
+    if isinstance(response, str):
+        return response
+    return _content(message_of(response))
 
 
 def message_of(response: object) -> Mapping[str, object]:
@@ -125,7 +127,9 @@ def message_of(response: object) -> Mapping[str, object]:
         raise unexpected("bad-response", "the response", response, expected)
     if "choices" in response:
         choices = response["choices"]
-        first = choices[0] if isinstance(choices, list) and choices else None
+        first = None
+        if isinstance(choices, list) and choices:
+            first = choices[0]
         message = first.get("message") if isinstance(first, dict) else None
         if not isinstance(message, dict):
             raise unexpected("bad-response", "response.choices", choices, expected)
@@ -198,10 +202,12 @@ def wanted_calls(value: object, what: str) -> list[ToolCall]:
 
 
 def _tool_call(value: object, what: str, at: int) -> ToolCall:
-    inner = (
-        value["function"] if isinstance(value, dict) and "function" in value else value
-    )
-    key = "arguments" if isinstance(inner, dict) and "arguments" in inner else "args"
+    inner = value
+    if isinstance(value, dict) and "function" in value:
+        inner = value["function"]
+    key = "args"
+    if isinstance(inner, dict) and "arguments" in inner:
+        key = "arguments"
     # {} and {"not_function": ...} are no calls
     if not isinstance(inner, dict) or not (
         isinstance(inner.get("name"), str)
@@ -279,7 +285,9 @@ def speaker_of(message: object, at: int) -> str:
 def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, object]]:
     """List the messages and the tool calls in a row's ``user_input``, and the response to it."""
     value = column_of(row, "user_input")
-    messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
+    messages = value
+    if isinstance(value, str):
+        messages = [{"role": "user", "content": value}]
     if not isinstance(messages, list) or not messages:
         expected = "a list of messages, or text"
         raise unexpected("bad-user_input", "user_input", value, expected)
@@ -289,7 +297,9 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, object
     generated = row.sample_data and row.sample_data is not row.item
     # a recorded conversation has its own end
     recorded = isinstance(value, str) and row.item.get("response") is not None
-    answer = response_in(row) if answered and (generated or recorded) else ""
+    answer = ""
+    if answered and (generated or recorded):
+        answer = response_in(row)
     return [*spoken, {"from": AGENT, "text": answer}] if answer else spoken
 
 

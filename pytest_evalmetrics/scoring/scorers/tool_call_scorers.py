@@ -103,11 +103,9 @@ def _calls_of(row: Row) -> list[reading.ToolCall]:
             "bad-user_input", "user_input", messages, "a list of messages"
         )
     if response is None:
-        what = (
-            "no user_input"
-            if messages is None
-            else "no message of the agent in user_input"
-        )
+        what = "no message of the agent in user_input"
+        if messages is None:
+            what = "no user_input"
         raise RowError("no-response", f"the row has {what}, and no response")
     return made_calls(message_of(response), "response")
 
@@ -143,7 +141,9 @@ def _sorted_keys(value: object) -> object:
     """Sort the keys of all objects: JSON's have no order."""
     if isinstance(value, dict):
         return {key: _sorted_keys(value[key]) for key in sorted(value)}
-    return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_sorted_keys(item) for item in value]
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -283,7 +283,9 @@ class Transport:
                 break
             if waited_s >= _PATIENCE_S and not self._told_of_holder:
                 self._told_of_holder = True
-                process = f"process {holder.process}" if holder.process else "a process"
+                process = "a process"
+                if holder.process:
+                    process = f"process {holder.process}"
                 self._say(
                     f"waiting for {process}, which makes the same calls, for up to "
                     f"{self._journal.lease_s:.0f} s after its last sign of life"
@@ -323,7 +325,9 @@ class Transport:
             answer = f", and said: {words}" if words else ""
             message = f"{self.hide(call.shown)}: {message}{answer}"
             if failure.fatal:
-                about = call.endpoint.in_file if isinstance(call, Call) else None
+                about = None
+                if isinstance(call, Call):
+                    about = call.endpoint.in_file
                 return wire.EndpointError(message, hint=hint, about=about)
             message += f" ({attempts} attempts)" if attempts > 1 else ""
         elif (

@@ -175,7 +175,9 @@ class Call:
         start = _CANONICAL.encode(
             ["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url]
         )
-        versions = _CANONICAL.encode(dict(self.versions)) if self.versions else "{}"
+        versions = "{}"
+        if self.versions:
+            versions = _CANONICAL.encode(dict(self.versions))
         head = f"{start[:-1]},{versions},{self.sample},{self.occurrence}]"
         identity = self.payload if self.identity is None else self.identity
         body = (identity or b"").decode("ascii")
@@ -307,7 +309,9 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
                     raise
         for in_url in secrets_in_url(url):
             self.secrets.setdefault(in_url)
-            whose = f"the value of {in_url.variable}" if in_url.variable else "a key"
+            whose = "a key"
+            if in_url.variable:
+                whose = f"the value of {in_url.variable}"
             self._note(
                 f"a URL holds {whose}: it is hidden in reports, but proxies and servers "
                 "log URLs; api_key_secret sends it in a header"

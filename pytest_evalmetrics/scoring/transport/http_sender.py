@@ -188,7 +188,9 @@ def _connection_failure(
 
 def _proxy_failure(error: Exception, host: str, proxy: str | None) -> SendFailure:
     answered = getattr(error, "status", None)
-    how = f"answered {wire.status_text(answered)}" if answered else "can't be reached"
+    how = "can't be reached"
+    if answered:
+        how = f"answered {wire.status_text(answered)}"
     named = (proxy or "").rpartition("@")[2].rpartition("//")[2]
     return SendFailure(
         "unreachable",

@@ -126,7 +126,9 @@ class Journal:
         holder = self._claims.holder(key)
         if not self._claims.is_expired(holder):
             return holder
-        process = f"process {holder.process}" if holder.process else "another process"
+        process = "another process"
+        if holder.process:
+            process = f"process {holder.process}"
         self._warn(
             f"is shared with {process}, which gave no sign of life for "
             f"{holder.silent_s:.0f} s",

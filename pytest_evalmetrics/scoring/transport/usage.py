@@ -166,12 +166,16 @@ class UsageTally:
     @property
     def currency(self) -> str:
         """The currency of the prices; empty if there is none, or several."""
-        return next(iter(self._currencies)) if len(self._currencies) == 1 else ""
+        if len(self._currencies) == 1:
+            return next(iter(self._currencies))
+        return ""
 
     def cost_text(self) -> str:
         """Write the cost of this run so far, in its currency; empty if a price is unknown."""
         cost = self.cost_now()
-        return "" if cost is None else f"{amount(cost)} {self.currency}".rstrip()
+        if cost is None:
+            return ""
+        return f"{amount(cost)} {self.currency}".rstrip()
 
     def of(self, label: str) -> Usage:
         """Return the sums of a label."""
@@ -275,7 +279,9 @@ class Forecast(msgspec.Struct, frozen=True):
             return cls(calls)
         counted = usage.calls - usage.without_tokens
         tokens = usage.total_tokens / counted * calls if counted else None
-        cost = None if usage.cost is None else usage.cost / usage.calls * calls
+        cost = None
+        if usage.cost is not None:
+            cost = usage.cost / usage.calls * calls
         return cls(
             calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism
         )
@@ -374,7 +380,9 @@ class Progress:
     @property
     def text(self) -> str:
         """The progress in one line, behind its label."""
-        return f"{self.label}: {self.details}" if self.label else self.details
+        if self.label:
+            return f"{self.label}: {self.details}"
+        return self.details
 
     @property
     def details(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from jinja2 import StrictUndefined, Undefined, nodes
@@ -73,9 +73,9 @@ def compile_value(value: object, *, body: bool = False) -> Rendered:
     """Compile the templates in a value."""
     # A text that is one template alone becomes the template's value; a text as a whole body may be
     # JSON; a lone ``{{ x | tojson }}`` within a body is x itself.
-    return _compiled(
-        _parsed_json(value) if body and isinstance(value, str) else value, body
-    )
+    if body and isinstance(value, str):
+        value = _parsed_json(value)
+    return _compiled(value, body)
 
 
 def _compiled(value: object, body: bool) -> Rendered:
@@ -94,8 +94,13 @@ def faults_of(
     value: object, at: tuple[str | int, ...] = (), *, body: bool = False
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Find the invalid templates in a value: where, and why."""
-    if isinstance(value, dict | list | tuple):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+    items: Iterable[tuple[str | int, object]] | None = None
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    if items is not None:
+        for key, item in items:
             yield from faults_of(item, (*at, key))
         return
     try:

@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.layout import capped, compact
@@ -38,6 +39,9 @@ def run_of(
     """Make the line of one benchmark; `baseline` is the run as one, where asked to."""
     usable = _holds(result) and not result.xfail and not result.partial
     starts = starts and usable
+    reason_of_start = ""
+    if starts:
+        reason_of_start = reason
     kept: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     if baseline is not None:
         kept = msgspec.Raw(msgspec.json.encode(baseline))
@@ -52,7 +56,7 @@ def run_of(
         usable=usable,
         starts=starts,
         agents={agent.agent: _points(result, agent) for agent in result.agents},
-        reason=reason if starts else "",
+        reason=reason_of_start,
         ruler=result.ruler,
         accepted_levels=result.accepted_levels,
         baseline=kept,
@@ -105,14 +109,15 @@ def _points(result: BenchmarkResult, agent: AgentResult) -> dict[str, HistoryPoi
     for name in dict.fromkeys((*agent.key_metrics, *gated)):
         estimate = agent.estimates.get(name)
         if estimate is not None:
-            interval = estimate.interval
-            points[name] = HistoryPoint(
+            point = HistoryPoint(
                 value=estimate.value,
                 tasks=estimate.tasks,
                 rollouts=estimate.rollouts,
-                low=None if interval is None else interval.low,
-                high=None if interval is None else interval.high,
             )
+            interval = estimate.interval
+            if interval is not None:
+                point = structs.replace(point, low=interval.low, high=interval.high)
+            points[name] = point
     return points
 
 

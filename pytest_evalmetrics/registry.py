@@ -403,10 +403,10 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
         return {}
     if "{" not in pattern:
         return None
-    parts = enumerate(_PLACE.split(pattern))
-    groups = [
-        f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in parts
-    ]
+    # the names of numbers stand between the fixed parts
+    parts = _PLACE.split(pattern)
+    groups = list(map(re.escape, parts))
+    groups[1::2] = [f"(?P<{number}>[1-9][0-9]*)" for number in parts[1::2]]
     match = re.fullmatch("".join(groups), name)
     if match is None:
         return None
@@ -458,9 +458,10 @@ def origin(target: object) -> str:
         file = inspect.getsourcefile(thing)
         if not places or places[0].startswith(f"{file}:"):
             places = [f"{file}:{inspect.getsourcelines(thing)[1]}"]
-    return (
-        f"{thing.__module__}.{thing.__qualname__}{f' ({places[0]})' if places else ''}"
-    )
+    name = f"{thing.__module__}.{thing.__qualname__}"
+    if not places:
+        return name
+    return f"{name} ({places[0]})"
 
 
 def definition_of(target: object) -> Any:

@@ -84,7 +84,10 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
                 problems.append(
                     structs.replace(name, path=(*node.path, "name")).problem(message)
                 )
-        benchmarks.append(node if defaults is None else node.over(defaults))
+        whole = node
+        if defaults is not None:
+            whole = node.over(defaults)
+        benchmarks.append(whole)
     return benchmarks
 
 

@@ -200,7 +200,10 @@ def _keys(definition: Schema, defs: Schema, depth: int) -> Iterator[str]:
         elif default is None or default == "":
             note = "default none"
         else:
-            note = f"default {str(default).lower() if isinstance(default, bool) else default}"
+            written = str(default)
+            if isinstance(default, bool):
+                written = written.lower()
+            note = f"default {written}"
         words = ""
         if schema.get("description"):
             words = f": {schema['description']}"
@@ -225,8 +228,8 @@ def _types(schema: object, defs: Schema) -> tuple[str, list[Schema]]:
             mappings += inner
         else:
             kinds = option.get("type", "anything")
-            for kind in kinds if isinstance(kinds, list) else [kinds]:
-                names.append(_JSON_TYPES.get(kind, str(kind)))
-    return " or ".join(
-        name for name in dict.fromkeys(names) if name != "null"
-    ) or "null", mappings
+            if not isinstance(kinds, list):
+                kinds = [kinds]
+            names += [_JSON_TYPES.get(kind, str(kind)) for kind in kinds]
+    but_null = [name for name in dict.fromkeys(names) if name != "null"]
+    return " or ".join(but_null) or "null", mappings

@@ -92,13 +92,12 @@ def _rows(spec: BenchmarkSpec) -> Iterator[Contradiction]:
             "a dataset has no rewards yet: say under scorers: what gives them",
         )
     elif rollouts is None and dataset is None:
-        use = "answer" if spec.answers is not None else "score"
-        yield (
-            (),
-            f"'dataset' is missing: rows to {use}"
-            if spec.runs
-            else "'rollouts' is missing",
-        )
+        message = "'rollouts' is missing"
+        if spec.answers is not None:
+            message = "'dataset' is missing: rows to answer"
+        elif spec.runs:
+            message = "'dataset' is missing: rows to score"
+        yield (), message
     if dataset is not None and dataset.seed is not None and dataset.chosen_with is None:
         yield ("dataset", "seed"), "a seed is for shuffle: write shuffle: true"
     for key, answers in (("model", model), ("target", target)):
@@ -172,7 +171,10 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     if generated and not spec.scorers and spec.reward not in GENERATED_SCORES:
         message = f"nothing gives the answers a {spec.reward}: say under scorers: what does; or "
         message += f"name one of {', '.join(GENERATED_SCORES)} as the reward"
-        yield ("model" if spec.model is not None else "target",), message
+        what_answers = "target"
+        if spec.model is not None:
+            what_answers = "model"
+        yield (what_answers,), message
     first: dict[str, int] = {}
     for index, scorer in enumerate(spec.scorers):
         for name in scorer.score_names:
@@ -226,7 +228,10 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         if name is None:
             continue
         limits = range_of(spec, name)
-        for side in ("min", "max") if threshold.value is None else ("value",):
+        sides: tuple[str, ...] = ("min", "max")
+        if threshold.value is not None:
+            sides = ("value",)
+        for side in sides:
             bound = getattr(threshold, side)
             if bound is None or limits.low <= bound <= limits.high:
                 continue
@@ -245,10 +250,12 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Refuse each `max_drop` that is larger than the range of its metric."""
     baseline = spec.baseline
+    if baseline is None:
+        return
     faults: dict[tuple[str, ...], list[tuple[str, float, Range]]] = {}
-    for text in () if baseline is None else spec.gated:
+    for text in spec.gated:
         name = _parsed(text)
-        if name is None or baseline is None:
+        if name is None:
             continue
         gate = baseline.gate_of(text)
         limits = range_of(spec, name)

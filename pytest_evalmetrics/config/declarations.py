@@ -118,7 +118,9 @@ def range_by(spec: BenchmarkSpec, name: MetricName, facts: MetricFacts | None) -
     if name.is_statistic:
         return structs.replace(facts.range(), why="a standard deviation, from 0")
     keys = spec.defined.get(name.metric)
-    return facts.range(named="" if keys is None else keys.type)
+    if keys is None:
+        return facts.range()
+    return facts.range(named=keys.type)
 
 
 def _range_of_score(spec: BenchmarkSpec, score: str) -> Range:
@@ -431,8 +433,10 @@ def _undeclared(
         )
         if facts.direction is None and not _is_ours(spec, name):
             of_class.append(text)
+        elif objects:
+            of_score.setdefault(score, []).append(text)
         else:
-            of_score.setdefault(score if objects else "", []).append(text)
+            of_score.setdefault("", []).append(text)
     for score, texts in of_score.items():
         yield Undeclared(tuple(texts), _place_of(spec, texts), score=score)
     if of_class:

@@ -123,7 +123,11 @@ def _places(node: YamlNode, pattern: Sequence[str]) -> Iterator[NodePath]:
 
 def _new_place(key: RenamedKey, old: NodePath) -> NodePath:
     """Return the new path of a value; ``*`` stands for what it stands for in the old one."""
-    return tuple(old[at] if part == _ANY else part for at, part in enumerate(key.new))
+    new: list[str | int] = list(key.new)
+    for at, part in enumerate(key.new):
+        if part == _ANY:
+            new[at] = old[at]
+    return tuple(new)
 
 
 def _at(node: YamlNode, path: NodePath) -> YamlNode | None:

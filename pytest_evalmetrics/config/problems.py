@@ -73,9 +73,10 @@ def problems_of(
             continue  # reported already
         if not complete and (about_the_whole or fault.kind == _MISSING):
             continue
-        groups.setdefault(number if fault.expected is None else fault.at, []).append(
-            fault
-        )
+        group: object = fault.at
+        if fault.expected is None:
+            group = number
+        groups.setdefault(group, []).append(fault)
     return list(dict.fromkeys(_problem(group) for group in groups.values()))
 
 
@@ -181,9 +182,9 @@ def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
     for part, node in steps:
         below: list[benchmark_schema.Schema] = []
         for option in here:
-            rest = option.get(
-                "items" if isinstance(part, int) else "additionalProperties"
-            )
+            rest = option.get("additionalProperties")
+            if isinstance(part, int):
+                rest = option.get("items")
             inner = option.get("properties", {}).get(part, rest)
             below += benchmark_schema.alternatives(inner, defs)
         here = [option for option in below if _fits(option, node)] or below
@@ -249,16 +250,20 @@ def _expectation(kind: str, message: str, context: Mapping[str, object]) -> str 
         return "a list that is not empty"
     if kind not in _EXPECTED:
         return None
-    values = {k: f"{v:.12g}" if isinstance(v, float) else v for k, v in context.items()}
+    values = dict(context)
+    for name, value in context.items():
+        if isinstance(value, float):
+            values[name] = f"{value:.12g}"
     words = _EXPECTED[kind].format_map(values)
-    return words.replace("'", "") if kind == "literal_error" else words
+    if kind == "literal_error":
+        return words.replace("'", "")
+    return words
 
 
 def mismatch(expected: str, value: object) -> str:
     """Report that `value` is not what was expected, with the fix if it is obvious."""
-    return (
-        f"expected {expected}, {_slip(expected, value) or 'found ' + describe(value)}"
-    )
+    found = _slip(expected, value) or f"found {describe(value)}"
+    return f"expected {expected}, {found}"
 
 
 def describe(value: object) -> str:
@@ -267,7 +272,10 @@ def describe(value: object) -> str:
         return "nothing"
     if isinstance(value, str):
         text = json.dumps(value, ensure_ascii=False)
-        return f"the text {text if len(text) <= _LONG else text[: _LONG - 2] + '…' + text[-1]}"
+        if len(text) > _LONG:
+            end = text[-1]
+            text = f"{text[: _LONG - 2]}…{end}"
+        return f"the text {text}"
     if isinstance(value, dict | list):
         what = "mapping" if isinstance(value, dict) else "list"
         return f"a {what}" if value else f"an empty {what}"

@@ -82,10 +82,13 @@ def _open_lines(text: str) -> list[Problem]:
             key = match["key"].strip("'\"")
             choices = match["choices"]
             message = "this is left open: write a value in place of the question mark"
-            problems.append(
-                Problem(number, key, f"{message}: {choices}" if choices else message)
-            )
+            if choices:
+                message = f"{message}: {choices}"
+            problems.append(Problem(number, key, message))
     return problems
+
+
+_CLOSING = {"[": "]", "{": "}"}
 
 
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
@@ -111,19 +114,22 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     if start.line < len(lines):
         opened = lines[start.line][start.column :].strip()
     alias = re.match(r"\*[\w-]+", after)
+    told = f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"
     for pattern, meaning in _MEANINGS.items():
-        if re.search(
-            pattern, f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"
-        ):
-            line = min(start.line if at_end else mark.line, len(lines) - 2)
-            return line + 1, meaning.format(
+        if re.search(pattern, told):
+            line = mark.line
+            if at_end:
+                line = start.line
+            bracket = opened[:1]
+            message = meaning.format(
                 char=after[:1],
                 start=start.line + 1,
                 started=_shorten(opened, 40),
-                bracket=opened[:1],
-                close={"[": "]", "{": "}"}.get(opened[:1], "its bracket"),
-                alias=alias[0] if alias else "*",
+                bracket=bracket,
+                close=_CLOSING.get(bracket, "its bracket"),
+                alias="*" if alias is None else alias[0],
             )
+            return min(line, len(lines) - 2) + 1, message
     return mark.line + 1, f"this is not YAML: {unlisted}"
 
 

@@ -119,7 +119,8 @@ def show_path(path: NodePath) -> str:
         if isinstance(part, int):
             shown += f"[{part}]"
         elif len(part) <= _LONG and _PLAIN_KEY.fullmatch(part):
-            shown += f".{part}" if shown else part
+            dot = "." if shown else ""
+            shown += f"{dot}{part}"
         else:
             shown += f"[{shorten(part)!r}]"
     return shown
@@ -150,6 +151,7 @@ def shorten(text: str, most: int = _LONG) -> str:
 _PLAIN = "\0plain"
 _QUOTED = "\0quoted"
 _CORE = "tag:yaml.org,2002:"
+_CORE_TAGS: dict[type, str] = {MappingNode: f"{_CORE}map", SequenceNode: f"{_CORE}seq"}
 _MAX_DEPTH = 50
 _NOT_PRINTABLE = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # YAML 1.2, 5.1
@@ -172,7 +174,7 @@ class _Composer:
             if isinstance(implicit, tuple) and implicit[0]:
                 return _PLAIN
             return _QUOTED
-        return _CORE + ("map" if kind is MappingNode else "seq")
+        return _CORE_TAGS[kind]
 
     def descend_resolver(self, parent: yaml.Node | None, _index: object) -> None:
         self._depth += 1
@@ -284,9 +286,9 @@ class _Reader:
         if id(node) in self._open:
             return self._broken(place, "this alias refers to a node that contains it")
         if id(node) in self._first:
-            self._repeated += (
-                1 + len(node.value) // 100 if isinstance(node, ScalarNode) else 1
-            )
+            self._repeated += 1
+            if isinstance(node, ScalarNode):
+                self._repeated += len(node.value) // 100
         if self._repeated > _MAX_REPEATED:
             raise _RefusedError(place.line, "aliases repeat far too much of this file")
         if len(self._open) > _MAX_DEPTH:
@@ -296,7 +298,7 @@ class _Reader:
         self._open.append(id(node))
         if isinstance(node, ScalarNode):
             read = self._scalar(node, first)
-        elif node.tag != _CORE + ("map" if isinstance(node, MappingNode) else "seq"):
+        elif node.tag != _CORE_TAGS[type(node)]:
             read = self._broken(first, _bad_tag(node.tag))
         elif isinstance(node, MappingNode):
             read = self._mapping(node, first)
@@ -336,8 +338,10 @@ class _Reader:
         for key_node, value_node in node.value:
             at = _place(key_node, place.path)
             if key_node.tag == _PLAIN and key_node.value == "<<":
-                several = isinstance(value_node, SequenceNode)
-                for item in value_node.value if several else [value_node]:
+                items = [value_node]
+                if isinstance(value_node, SequenceNode):
+                    items = value_node.value
+                for item in items:
                     if isinstance(item, MappingNode):
                         merged.append(self.read(item, at))
                     else:

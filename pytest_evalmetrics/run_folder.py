@@ -151,13 +151,14 @@ class RunFolder:
         written = sorted(
             path for path in paths if path.is_relative_to(folder) and path.is_file()
         )
+        digests = {
+            path.relative_to(folder).as_posix(): _digest(path) for path in written
+        }
         self._state = structs.replace(
             self._state,
             state="finished" if complete else "unfinished",
             verdict=verdict,
-            artifacts={
-                path.relative_to(folder).as_posix(): _digest(path) for path in written
-            },
+            artifacts=digests,
             benchmarks=tuple(sorted(benchmarks)),
         )
         with suppress(OSError):
@@ -355,11 +356,11 @@ def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
     try:
         if sys.platform == "win32":
             os.lseek(file, place % 2**31, os.SEEK_SET)  # positions are those of a long
-            msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
+            action = msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK
+            msvcrt.locking(file, action, 1)
         else:
-            fcntl.lockf(
-                file, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN, 1, place
-            )
+            action = fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN
+            fcntl.lockf(file, action, 1, place)
     except OSError as error:  # any other error: a file system without locks
         return not isinstance(error, BlockingIOError | PermissionError)
     return True

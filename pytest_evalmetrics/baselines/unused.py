@@ -59,9 +59,9 @@ def unused_of_run(config: pytest.Config) -> list[str]:
     for folder in sorted(folders):
         for path in unused_in(folder, config):
             shown = shown_below(path, config.rootpath)
-            found.append(
-                shown if _has_file(path) else f"{shown} ({_file_of(path)} is gone)"
-            )
+            if not _has_file(path):
+                shown = f"{shown} ({_file_of(path)} is gone)"
+            found.append(shown)
     return found
 
 

@@ -124,11 +124,13 @@ def _row(
     case: TracedCase, given: Namespace, keys: Keys, redactor: Redactor, tool: str
 ) -> dict[str, object]:
     """Write the case as a row of the data set."""
-    expected = given.expected
+    expected: str | None = None
+    if given.expected is not None:
+        expected = redactor.marked(given.expected)
     row: dict[str, object] = {
         keys.id: given.id or f"case-{case.span_id[:12]}",
         keys.question: redactor.marked(case.question),
-        keys.reference: redactor.marked(expected) if expected is not None else None,
+        keys.reference: expected,
         keys.context: [redactor.marked(text) for text in case.context],
         "wrong_answer": redactor.marked(case.wrong_answer),
         "reason": redactor.marked(given.reason),
@@ -150,14 +152,13 @@ def _refuse_twice(
 ) -> None:
     for number, other in enumerate(rows, start=1):
         for key in (keys.id, keys.question, "source"):
-            if other.get(key) == row[key]:
-                raise DataError(
-                    f"row {number} has the same {key}: nothing was appended",
-                    file=str(path),
-                    hint="give the task another id with --id, or leave it as it is"
-                    if key == keys.id
-                    else "the case is in the data set already",
-                )
+            if other.get(key) != row[key]:
+                continue
+            hint = "the case is in the data set already"
+            if key == keys.id:
+                hint = "give the task another id with --id, or leave it as it is"
+            message = f"row {number} has the same {key}: nothing was appended"
+            raise DataError(message, file=str(path), hint=hint)
 
 
 def _shown(added: Added, given: Namespace) -> str:

@@ -162,8 +162,10 @@ def _context(attributes: Mapping[str, object], answer: str) -> tuple[str, ...]:
     result = _first(attributes, _TOOL_RESULTS)
     kind = str(attributes.get("openinference.span.kind", "")).upper()
     operation = attributes.get("gen_ai.operation.name")
-    if result is not None:
-        documents.append(result if isinstance(result, str) else answer_in(result))
+    if isinstance(result, str):
+        documents.append(result)
+    elif result is not None:
+        documents.append(answer_in(result))
     elif answer and (kind == "TOOL" or operation == "execute_tool"):
         documents.append(answer)
     return tuple(documents)

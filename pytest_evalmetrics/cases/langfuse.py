@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.cases.payloads import (
-    answer_in,
     decoded,
-    documents_in,
     items,
     mapping,
     messages_in,
     question_in,
+    texts_of,
 )
 from pytest_evalmetrics.cases.spans import Span
 
@@ -48,27 +47,22 @@ def spans(document: dict[str, object]) -> Iterator[Span]:
 def _span(record: dict[str, object], *, trace_id: str, root: str) -> Span:
     given = decoded(record.get("input"))
     made = decoded(record.get("output"))
-    kind = str(record.get("type", "")).upper()
-    answer = answer_in(made)
-    context: tuple[str, ...] = ()
-    if kind == "RETRIEVER":
-        context = documents_in(made)
-        answer = ""
-    elif kind == "TOOL":
-        context = (answer,) if answer else ()
+    step = texts_of(str(record.get("type", "")), made)
     parent = record.get("parentObservationId") or record.get("parent_observation_id")
     message = record.get("statusMessage") or record.get("status_message")
-    failed = record.get("level") == "ERROR"
+    error = ""
+    if record.get("level") == "ERROR":
+        error = str(message or "failed")
     return Span(
         span_id=str(record.get("id", "")),
         trace_id=trace_id,
         parent_id=str(parent or root),
         name=str(record.get("name") or ""),
         question=question_in(given),
-        answer=answer,
+        answer=step.answer,
         messages=messages_in(given),
-        context=context,
-        error=str(message or "failed") if failed else "",
+        context=step.context,
+        error=error,
         record={
             "input": given,
             "output": made,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.cases.payloads import (
-    answer_in,
     decoded,
-    documents_in,
     items,
     mapping,
     messages_in,
     question_in,
+    texts_of,
 )
 from pytest_evalmetrics.cases.spans import Span
 
@@ -28,14 +27,7 @@ def spans(document: dict[str, object]) -> Iterator[Span]:
     """Yield a run, and the runs below it."""
     inputs = decoded(document.get("inputs"))
     outputs = decoded(document.get("outputs"))
-    kind = document.get("run_type")
-    answer = answer_in(outputs)
-    context: tuple[str, ...] = ()
-    if kind == "retriever":
-        context = documents_in(outputs)
-        answer = ""
-    elif kind == "tool":
-        context = (answer,) if answer else ()
+    step = texts_of(str(document.get("run_type")), outputs)
     run_id = str(document.get("id", ""))
     yield Span(
         span_id=run_id,
@@ -43,9 +35,9 @@ def spans(document: dict[str, object]) -> Iterator[Span]:
         parent_id=str(document.get("parent_run_id") or ""),
         name=str(document.get("name", "")),
         question=question_in(inputs),
-        answer=answer,
+        answer=step.answer,
         messages=messages_in(inputs),
-        context=context,
+        context=step.context,
         error=str(document.get("error") or ""),
         record={
             "inputs": inputs,

@@ -40,7 +40,9 @@ def _span(record: dict[str, object]) -> Span:
         events.append({"name": fields.get("name"), "attributes": plain})
     content = content_of(attributes, events)
     status = mapping(record.get("status"))
-    failed = status.get("code") in (2, "STATUS_CODE_ERROR")
+    error = ""
+    if status.get("code") in (2, "STATUS_CODE_ERROR"):
+        error = str(status.get("message") or "failed")
     return Span(
         span_id=str(record.get("spanId", "")),
         trace_id=str(record.get("traceId", "")),
@@ -50,6 +52,6 @@ def _span(record: dict[str, object]) -> Span:
         answer=content.answer,
         messages=content.messages,
         context=content.context,
-        error=str(status.get("message") or "failed") if failed else "",
+        error=error,
         record=attributes,
     )

@@ -171,3 +171,21 @@ def documents_in(value: object) -> tuple[str, ...]:
         if isinstance(document, str):
             texts.append(document)
     return tuple(texts)
+
+
+class StepTexts(msgspec.Struct, frozen=True):
+    """The texts that a step of a trace made: an answer, or context for a later one."""
+
+    answer: str = ""
+    context: tuple[str, ...] = ()
+
+
+def texts_of(kind: str, output: object) -> StepTexts:
+    """Read a step's output by the kind of step: a retriever's documents, a tool's result."""
+    step = kind.lower()
+    if step == "retriever":
+        return StepTexts(context=documents_in(output))
+    answer = answer_in(output)
+    if step == "tool" and answer:
+        return StepTexts(answer=answer, context=(answer,))
+    return StepTexts(answer=answer)

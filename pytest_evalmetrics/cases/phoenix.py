@@ -31,7 +31,9 @@ def spans(document: dict[str, object]) -> Iterator[Span]:
         attributes.setdefault("openinference.span.kind", kind)
     events = [mapping(event) for event in items(document.get("events"))]
     content = content_of(attributes, events)
-    failed = document.get("status_code") == "ERROR"
+    error = ""
+    if document.get("status_code") == "ERROR":
+        error = str(document.get("status_message") or "failed")
     yield Span(
         span_id=str(context.get("span_id") or document.get("context.span_id")),
         trace_id=str(context.get("trace_id") or document.get("context.trace_id")),
@@ -41,6 +43,6 @@ def spans(document: dict[str, object]) -> Iterator[Span]:
         answer=content.answer,
         messages=content.messages,
         context=content.context,
-        error=str(document.get("status_message") or "failed") if failed else "",
+        error=error,
         record=attributes,
     )

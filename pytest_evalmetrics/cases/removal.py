@@ -134,8 +134,9 @@ def _whole(value: str) -> str:
 
 def _fields(record: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the texts of a record by their dotted keys."""
+    start = f"{path}." if path else ""
     for key, value in mapping(record).items():
-        yield from _fields(value, f"{path}.{key}" if path else key)
+        yield from _fields(value, f"{start}{key}")
     for value in items(record):
         yield from _fields(value, path)
     if isinstance(record, str) and path:

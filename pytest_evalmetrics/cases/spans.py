@@ -81,8 +81,8 @@ def case_of(spans: Sequence[Span], wanted: str, file: str) -> TracedCase:
             "unless recording content is switched on",
         )
     below = list(_breadth_first([asked], children))
-    answers = [span.answer for span in below if span.answer]
-    errors = [span.error for span in below if span.error]
+    first_answer = next((span.answer for span in below if span.answer), "")
+    first_error = next((span.error for span in below if span.error), "")
     context: dict[str, None] = {}
     for span in below:
         context.update(dict.fromkeys(span.context))
@@ -90,10 +90,10 @@ def case_of(spans: Sequence[Span], wanted: str, file: str) -> TracedCase:
         trace_id=asked.trace_id,
         span_id=asked.span_id,
         question=asked.question,
-        wrong_answer=answers[0] if answers else "",
+        wrong_answer=first_answer,
         messages=asked.messages,
         context=tuple(context),
-        error=errors[0] if errors else "",
+        error=first_error,
         records=tuple(span.record for span in tree),
     )
 

@@ -115,14 +115,10 @@ _MARKS_OF_PYTEST = (
 
 def _not_of_pytest(value: str) -> str:
     if value in _MARKS_OF_PYTEST:
-        raise types.refuse(
-            f"{value!r} is a marker of pytest's own"
-            + (
-                f": write '{value}:' as a key instead"
-                if value in ("skip", "xfail")
-                else ""
-            )
-        )
+        message = f"{value!r} is a marker of pytest's own"
+        if value in ("skip", "xfail"):
+            message += f": write '{value}:' as a key instead"
+        raise types.refuse(message)
     return value
 
 
@@ -382,7 +378,9 @@ class BenchmarkSpec(Keys):
         ]
         for text in self.metrics:
             with suppress(MetricError):  # raised where it is looked up
-                names += [score] if (score := parse(text).score) is not None else []
+                score = parse(text).score
+                if score is not None:
+                    names.append(score)
         return tuple(dict.fromkeys(names))
 
     @property

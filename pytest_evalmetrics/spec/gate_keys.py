@@ -99,8 +99,13 @@ def _threshold(value: object) -> object:
     if isinstance(value, str):
         match = re.fullmatch(_COMPARISON, value)
     if match is not None:
-        number = float(match[2]) / (100 if match[3] else 1)
-        return {"min" if match[1] == ">=" else "max": number}
+        comparison, digits, percent = match.groups()
+        number = float(digits)
+        if percent:
+            number /= 100
+        if comparison == ">=":
+            return {"min": number}
+        return {"max": number}
     if types.is_number(value) and math.isfinite(value):
         raise refuse(
             f"a bare number does not say which side is good: write '>= {value}' or '<= {value}'"
@@ -307,13 +312,12 @@ class GateSpec(Keys):
 
     def over(self, other: "GateSpec") -> "GateSpec":
         """Return these settings, completed by those of another."""
-        both = {
-            f.name: (getattr(self, f.name), getattr(other, f.name))
-            for f in fields(GateSpec)
-        }
-        return GateSpec(
-            **{key: a if a is not None else b for key, (a, b) in both.items()}
-        )
+        given = {}
+        for field in fields(GateSpec):
+            value = getattr(self, field.name)
+            if value is not None:
+                given[field.name] = value
+        return replace(other, **given)
 
 
 _AGAINST = "snapshot, best, or median-of-last-5"
@@ -457,8 +461,9 @@ class BaselineSpec(GateSpec):
             raise refuse(
                 "max_broken needs the baseline's tasks, and a history has none"
             )
-        for name in ("", *self.metrics):
-            self._check_gate(self.gate_of(name), f"metrics.{name}: " if name else "")
+        self._check_gate(self.gate_of(""), "")
+        for name in self.metrics:
+            self._check_gate(self.gate_of(name), f"metrics.{name}: ")
 
     def _check_gate(self, gate: GateSpec, of: str) -> None:
         rule = gate.rule or "practical"

@@ -353,9 +353,15 @@ def _entry(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    if isinstance(value, dict):
-        return [name if keys is None else {name: keys} for name, keys in value.items()]
-    return types.one_or_many(value)
+    if not isinstance(value, dict):
+        return types.one_or_many(value)
+    entries: list[object] = []
+    for name, keys in value.items():
+        if keys is None:
+            entries.append(name)
+        else:
+            entries.append({name: keys})
+    return entries
 
 
 def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:

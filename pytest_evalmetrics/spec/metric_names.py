@@ -74,7 +74,9 @@ def parse(text: str) -> MetricName:
         forms = "metric, metric/score, or either with [field=value]"
         hint = f"write {forms}: pass@1/accuracy[difficulty=hard]"
         raise MetricError(f"{text!r} is not a metric's name", hint=hint)
-    return MetricName(metric, score if slash else None, field, value)
+    if not slash:
+        return MetricName(metric, None, field, value)
+    return MetricName(metric, score, field, value)
 
 
 def _without_value(text: str) -> tuple[str, str | None, str | None]:

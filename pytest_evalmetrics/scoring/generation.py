@@ -292,7 +292,7 @@ def _target(reference: str) -> Any:
 
 async def _in_a_thread(function: Callable[[], Any]) -> Any:
     """Call a function in a thread of its own, which nothing waits for at the end, in 50 us."""
-    future: Future[Any] = Future()
+    future: Future[object] = Future()
     future.set_running_or_notify_cancel()  # it can't be cancelled any more, only abandoned
 
     def run() -> None:

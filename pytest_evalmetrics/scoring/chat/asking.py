@@ -40,7 +40,7 @@ def ask(
     read: Callable[[Reply], _T],
     schema: JsonObject | None = None,
     versions: Mapping[str, str] | None = None,
-) -> Coroutine[Any, Any, _T]:
+) -> Coroutine[object, object, _T]:
     """Ask a model, and read its answer.
 
     The same question is asked once more if its answer can't be used, out of the number of
@@ -61,7 +61,7 @@ def ask(
     return question.answered(call, read)
 
 
-async def side_by_side(questions: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
+async def side_by_side(questions: Iterable[Coroutine[object, object, _T]]) -> list[_T]:
     """Ask several questions at once; return the answers in the order of the questions.
 
     Every question is awaited to its end, so that paid answers are kept, and so that the same

@@ -29,7 +29,7 @@ class LiteLlmSender:
     async def send(self, endpoint: Endpoint, payload: bytes | None) -> RawResponse:
         """Ask once; an error of LiteLLM becomes the answer with its status."""
         request = json.loads(payload or b"{}")
-        keys: dict[str, Any] = {"timeout": endpoint.timeout_s, "max_retries": 0}
+        keys: dict[str, object] = {"timeout": endpoint.timeout_s, "max_retries": 0}
         if endpoint.secret is not None:
             keys["api_key"] = endpoint.secret.reveal()
         if self._url is not None:

@@ -203,7 +203,7 @@ class _Pool(msgspec.Struct, eq=False):
     lanes: int
     # gets the error that ends the scoring
     lost: asyncio.Future[None]
-    waiting: asyncio.Queue[tuple[Task, asyncio.Future[Any]]] = msgspec.field(
+    waiting: asyncio.Queue[tuple[Task, asyncio.Future[object]]] = msgspec.field(
         default_factory=asyncio.Queue
     )
     slots: set[asyncio.Task[None]] = msgspec.field(default_factory=set)
@@ -217,7 +217,7 @@ class _Pool(msgspec.Struct, eq=False):
 
     async def do(self, *task: Any) -> Any:
         """Do a task on a worker; raise the error that it returned."""
-        outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.waiting.put_nowait((task, outcome))
         if len(self.slots) < self.most:
             slot = asyncio.create_task(self._serve())

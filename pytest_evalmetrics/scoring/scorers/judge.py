@@ -46,7 +46,7 @@ class AskFields(Protocol):
 
     def __call__(
         self, question: str, **fields: AnswerForm
-    ) -> Coroutine[Any, Any, Answered]:
+    ) -> Coroutine[object, object, Answered]:
         """Ask for a JSON object with fields of the given forms."""
         ...
 
@@ -100,7 +100,7 @@ class SingleJudgement(Protocol):
         """The meaning of its scores beyond their numbers, by name."""
 
     @property
-    def score(self) -> Callable[[Row, Calls], Coroutine[Any, Any, Explained]]:
+    def score(self) -> Callable[[Row, Calls], Coroutine[object, object, Explained]]:
         """The function that scores a row."""
 
 
@@ -192,7 +192,7 @@ class JudgeKeys(JudgedScores, NamedScores):
 class JudgingScorer(msgspec.Struct, frozen=True):
     """A scorer that asks judges."""
 
-    score: Callable[[Row, Calls], Coroutine[Any, Any, Explained]]
+    score: Callable[[Row, Calls], Coroutine[object, object, Explained]]
     judges: tuple[Judge, ...]
     # remarks on how it is set up, for the report
     notes: tuple[str, ...] = ()
@@ -217,7 +217,7 @@ class Judge(msgspec.Struct, frozen=True):
         question: str | Sequence[Message],
         read: Callable[[Reply], _T],
         schema: JsonObject | None = None,
-    ) -> Coroutine[Any, Any, _T]:
+    ) -> Coroutine[object, object, _T]:
         """Ask one question, see `chat.asking.ask`; a text is a message of the user."""
         messages = question
         if isinstance(messages, str):
@@ -234,7 +234,7 @@ class Judge(msgspec.Struct, frozen=True):
 
     def ask_fields(
         self, calls: Calls, row: Row, question: str, **fields: AnswerForm
-    ) -> Coroutine[Any, Any, Answered]:
+    ) -> Coroutine[object, object, Answered]:
         """Ask for a JSON object with fields of the given forms."""
         form = ObjectForm(fields)
 
@@ -351,7 +351,7 @@ class Panel:
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         repetitions = calls.repeated(self.repeats)
-        questions: list[Coroutine[Any, Any, Explained]] = []
+        questions: list[Coroutine[object, object, Explained]] = []
         for member in self._members:
             questions += [member.score(row, repetition) for repetition in repetitions]
         answers = await side_by_side(questions)

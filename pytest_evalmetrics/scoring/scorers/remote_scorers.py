@@ -25,7 +25,7 @@ from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Keys, doc
 
-_Score = Callable[[Row, Calls], Awaitable[Any]]
+_Score = Callable[[Row, Calls], Awaitable[object]]
 
 
 def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:

@@ -99,7 +99,7 @@ class Transport:
         )
         return (*[own] * self._key_repeated, *self._journal.warnings)
 
-    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    def run(self, coroutine: Coroutine[object, object, _T]) -> _T:
         """Run a coroutine on the run's event loop; Ctrl-C cancels it, and keeps the answers."""
         self._exchange.is_stopping = False
         try:
@@ -108,7 +108,7 @@ class Transport:
             coroutine.close()  # where it never began
             self._journal.flush()
 
-    async def _renewing(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    async def _renewing(self, coroutine: Coroutine[object, object, _T]) -> _T:
         """Run a coroutine, and show other processes that this one lives."""
         renewing = asyncio.ensure_future(self._renew_claims())
         try:
@@ -373,7 +373,7 @@ class _LoopThread:
 
     def run(
         self,
-        coroutine: Coroutine[Any, Any, _T],
+        coroutine: Coroutine[object, object, _T],
         drain: Callable[[SimpleQueue[asyncio.Task[_T] | None]], None] = lambda _: None,
     ) -> _T:
         """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it.

@@ -54,7 +54,7 @@ def export_journal(journal: Path, to: Path) -> int:
     ):
         file.write(_line(_HEAD))
         for key, kept in log.all():
-            line: dict[str, Any] = {"key": key.hex()}
+            line: dict[str, object] = {"key": key.hex()}
             if isinstance(kept, KeptFailure):
                 line["failure"] = structs.asdict(kept)
             else:
@@ -105,7 +105,7 @@ def clear_journal(journal: Path) -> int:
             return log.clear()
 
 
-def _line(value: dict[str, Any]) -> bytes:
+def _line(value: dict[str, object]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 

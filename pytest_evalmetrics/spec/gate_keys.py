@@ -312,12 +312,13 @@ class GateSpec(Keys):
 
     def over(self, other: "GateSpec") -> "GateSpec":
         """Return these settings, completed by those of another."""
-        given = {}
+        values = {}
         for field in fields(GateSpec):
             value = getattr(self, field.name)
-            if value is not None:
-                given[field.name] = value
-        return replace(other, **given)
+            if value is None:
+                value = getattr(other, field.name)
+            values[field.name] = value
+        return GateSpec(**values)
 
 
 _AGAINST = "snapshot, best, or median-of-last-5"

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import many

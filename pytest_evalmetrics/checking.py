@@ -82,6 +82,7 @@ class EvalMetrics:
         independent: bool | None = None,
         scores: Mapping[str, object] | None = None,
         labels: Mapping[str, object] | None = None,
+        tier: str | None = None,
         description: str | None = None,
         fail: bool = True,
     ) -> BenchmarkResult:
@@ -95,7 +96,7 @@ class EvalMetrics:
         name
             Tells several checks of one test apart; names its entry and its baseline.
         metrics, key_metrics, thresholds, baseline, expect, num_samples, pass_threshold, \
-pass_estimator, breakdown, cluster, independent, description
+pass_estimator, breakdown, cluster, independent, tier, description
             As in a benchmark file.
         scores
             Further scores by name, each of the form of `rewards`: for metrics such as

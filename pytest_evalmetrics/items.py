@@ -404,6 +404,7 @@ def _input(
     """Gather what an evaluation needs of the run."""
     config = item.config
     label = asked.label or item.nodeid
+    tags = {mark.name for mark in item.iter_markers()}
     spec = benchmark.spec
     runtime = budget = None
     if spec.runs:
@@ -424,7 +425,7 @@ def _input(
     return EvaluationInput(
         benchmark=benchmark,
         accepted=_accepted(config, label) if by_file else (),
-        is_required=requires(policy_of(config), spec.tags),
+        is_required=requires(policy_of(config), tags),
         item_id=label,
         hooks=_hooks(item, spec),
         updates=accepts if store is None else store.updates,

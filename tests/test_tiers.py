@@ -1,5 +1,7 @@
 """``tier:`` and ``evalmetrics_policy``: what fails a build, and what is shown alone."""
 
+from textwrap import dedent
+
 import pytest
 
 FAILING = "metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.9'}"
@@ -120,6 +122,27 @@ def test_an_advisory_failure_counts_in_drift_and_history(project):
     project.bench(f"{FAILING}\ntier: advisory")
     project.run("--evalmetrics-history=history.jsonl")
     assert '"usable":false' in (project.path / "history.jsonl").read_text()
+
+
+CHECK = """
+    import pytest
+
+    @pytest.mark.safety
+    def test_a(evalmetrics):
+        evalmetrics.check([[1, 0]] * 4, thresholds={"mean_reward": ">= 0.9"}, tier="advisory")
+"""
+
+
+def test_a_check_of_a_test_is_advisory(project):
+    project.write("test_a.py", dedent(CHECK))
+    assert project.run("-W", "ignore::pytest.PytestUnknownMarkWarning").ret == 0
+
+
+def test_a_policy_requires_the_checks_of_a_test_with_its_mark(project):
+    project.write("test_a.py", dedent(CHECK))
+    policy = "evalmetrics_policy=required=safety"
+    result = project.run("-o", policy, "-W", "ignore::pytest.PytestUnknownMarkWarning")
+    assert result.ret == 1
 
 
 # -- evalmetrics_policy ----------------------------------------------------------------------

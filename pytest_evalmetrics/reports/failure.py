@@ -93,7 +93,6 @@ def failure_of_result(
         blocks += [Line(visible(text), LineKind.PART) for text in groups]
     compared = _compared(result)
     several = _fails_several(compared)
-    blocks += _values_table(result.checks)
     blocks += _comparisons(result, compared, several=several)
     blocks += _reasons(result, said_above=compared if several else ())
     blocks += flipped_tasks.task_lines(result)
@@ -101,6 +100,7 @@ def failure_of_result(
     blocks.append(Line(_more(result), LineKind.MORE))
     blocks += _hints(dict.fromkeys(map(_hint, filter(_is_worse, compared))))
     blocks += _commands(result, item)
+    blocks += _values_table(result.checks)
     blocks += _remarks(result)
     return Failure(_first_reason(result), blocks, result.id)
 
@@ -316,6 +316,7 @@ def _values_table(checks: Sequence[Check]) -> Blocks:
         and check.gate is not Gate.DATA
         and not check_wording.is_set_against_reference(check)
     ]
+    rows.sort(key=lambda row: row.verdict == Verdict.PASS)
     if rows:
         yield Table(header=_VALUES, rows=rows, is_folded=True)
 

@@ -1,32 +1,37 @@
-"""What a page shows without scripts: the verdicts, the table, and the tasks that flipped."""
+"""What a page shows without scripts, and without style where a server forbids both.
+
+Jenkins serves archived pages so: tables have borders as attributes, which no policy blocks.
+"""
 
 from __future__ import annotations
 
+import shlex
 from html import escape
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.model.verdicts import Verdict
-from pytest_evalmetrics.reports import check_wording, run_wording
+from pytest_evalmetrics.reports import (
+    check_wording,
+    flipped_tasks,
+    run_wording,
+    triage,
+)
 from pytest_evalmetrics.reports.html.benchmark_view import in_order
-from pytest_evalmetrics.reports.sentences import reason_of
+from pytest_evalmetrics.reports.sentences import hint_of, reason_of
+from pytest_evalmetrics.reports.sentences.separators import separator_text
 from pytest_evalmetrics.reports.wording import number, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_evalmetrics.model.results import (
-        Attempt,
-        BenchmarkResult,
-        Check,
-        Flip,
-        RunReport,
-    )
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
 
 _ROWS = 200  # benchmarks of the table
 _EXPLAINED = 20  # benchmarks that do not pass
 _REASONS = 10  # of a benchmark
-_FLIPS = 20
+_TASKS = 20
+_SEPARATORS = 3
 _LETTERS = 120  # of a text, from both of its ends
 _KINDS = {
     Verdict.FAIL: "fail",
@@ -44,8 +49,9 @@ def static_page(report: RunReport) -> str:
         f'<div class="verdict {_KINDS[report.verdict]}">',
         f"<h1>{report.verdict}</h1>",
         f'<p class="lead">{_text(run_wording.verdict_counts(report))}</p>',
+        *(f"<p>Drift: {_text(text)}</p>" for text in run_wording.drifts_of(report)),
         "</div>",
-        *_table(results[:_ROWS]),
+        *_benchmarks(results[:_ROWS]),
     ]
     if len(results) > _ROWS:
         more = many(len(results) - _ROWS, "more benchmark")
@@ -59,11 +65,6 @@ def _text(text: str) -> str:
     return f'<bdi dir="auto">{escape(visible(text))}</bdi>'
 
 
-def _head(names: Sequence[str]) -> str:
-    cells = "".join(f'<th scope="col">{name}</th>' for name in names)
-    return f"<thead><tr>{cells}</tr></thead>"
-
-
 def _excerpt(text: str) -> str:
     flat = " ".join(text.split())
     if len(flat) > _LETTERS:
@@ -72,76 +73,87 @@ def _excerpt(text: str) -> str:
     return _text(flat)
 
 
-# -- the table of benchmarks -----------------------------------------------------------------
-
-
-def _table(results: Sequence[BenchmarkResult]) -> Iterator[str]:
-    if not results:
-        return
-    yield '<div class="scroll"><table>'
-    yield "<caption>Benchmarks</caption>"
-    names = ("Verdict", "Benchmark", "Metric", "Before", "Now", "Change", "p")
-    yield _head(names)
+def _table(
+    caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]
+) -> Iterator[str]:
+    """Write rows of HTML, of which the second cell names what the row is about."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    yield '<div class="scroll"><table border="1" cellpadding="4">'
+    yield f"<caption>{caption}</caption>"
+    yield f"<thead><tr>{head}</tr></thead>"
     yield "<tbody>"
-    for result in results:
-        yield f"<tr>{''.join(_cells(result))}</tr>"
+    for first, name, *others in rows:
+        cells = "".join(f"<td>{cell}</td>" for cell in others)
+        yield f'<tr><td>{first}</td><th scope="row">{name}</th>{cells}</tr>'
     yield "</tbody></table></div>"
 
 
-def _cells(result: BenchmarkResult) -> Iterator[str]:
-    yield f"<td>{result.verdict}</td>"
-    yield f'<th scope="row">{_excerpt(result.name)}</th>'
-    compared = [check for check in result.checks if check.comparison is not None]
-    compared.sort(key=lambda check: check.verdict is not result.verdict)
-    if not compared:
-        yield "<td></td>" * 5
-        return
-    yield from _change(compared[0])
+# -- the table of benchmarks -----------------------------------------------------------------
+
+_COLUMNS = ("Verdict", "Benchmark", "Metric", "Before", "Now", "Change", "p")
 
 
-def _change(check: Check) -> Iterator[str]:
+def _benchmarks(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    if results:
+        yield from _table("Benchmarks", _COLUMNS, map(_benchmark, results))
+
+
+def _benchmark(result: BenchmarkResult) -> list[str]:
+    cells = [str(result.verdict), _excerpt(result.name)]
+    leading = triage.leading(result)
+    if leading is None:
+        return [*cells, "", "", "", "", ""]
+    return [*cells, *_numbers(leading)]
+
+
+def _numbers(check: Check) -> list[str]:
     before, now = check_wording.sides_of(check)
     p = check_wording.p_value(check)
-    name = f"{check_wording.of_agent(check)}{check.name}"
-    yield f"<td>{_text(name)}</td>"
-    yield f"<td>{number(before)}</td><td>{number(now)}</td>"
-    yield f"<td>{signed(check_wording.change_of(check)[0])}</td>"
-    yield f"<td>{'' if p is None else f'{p:.2g}'}</td>"
+    return [
+        _text(f"{check_wording.of_agent(check)}{check.name}"),
+        number(before),
+        number(now),
+        signed(check_wording.change_of(check)[0]),
+        "" if p is None else f"{p:.2g}",
+    ]
 
 
 # -- why it does not pass --------------------------------------------------------------------
 
 
 def _explained(result: BenchmarkResult) -> Iterator[str]:
+    """Say why a benchmark does not pass, what to do, and which tasks got worse."""
     yield f"<h2>{_excerpt(result.name)}: {result.verdict}</h2>"
     unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    ordered = triage.in_turn(unmet)[:_REASONS]
     yield "<ul>"
-    for check in unmet[:_REASONS]:
+    for check in ordered:
         text = f"{check_wording.of_agent(check)}{reason_of(check)}"
         yield f"<li>{check.verdict}: {_text(text)}</li>"
+    for separator in result.separators[:_SEPARATORS]:
+        yield f"<li>the worse tasks share: {_text(separator_text(separator))}</li>"
     yield "</ul>"
-    if result.flips:
-        yield from _flips(result.flips[:_FLIPS])
+    ways = dict.fromkeys(hint for hint in map(hint_of, ordered) if hint)
+    for way in ways:
+        yield f"<p>What to do: {_text(way)}</p>"
+    if result.file:
+        command = f"pytest {shlex.quote(result.id)}"
+        yield f"<p>Run again: <code>{_text(command)}</code></p>"
+    yield from _worse_tasks(result)
 
 
-def _flips(flips: Sequence[Flip]) -> Iterator[str]:
-    yield '<div class="scroll"><table><caption>Tasks that flipped</caption>'
-    names = ("Task", "Rewards", "Expected", "Before", "Now")
-    yield _head(names)
-    yield "<tbody>"
-    for flip in flips:
-        rewards = f"{_rewards(flip.before)} → {_rewards(flip.now)}"
-        texts = (flip.reference, _answer(flip.before), _answer(flip.now))
-        cells = "".join(f"<td>{_excerpt(text)}</td>" for text in texts)
-        yield (
-            f'<tr><th scope="row">{_excerpt(flip.task)}</th><td>{rewards}</td>{cells}</tr>'
-        )
-    yield "</tbody></table></div>"
+_TASK_COLUMNS = ("Passed", "Task", "Expected", "Before", "Now")
 
 
-def _rewards(attempts: Sequence[Attempt]) -> str:
-    return " ".join(number(attempt.reward) for attempt in attempts)
-
-
-def _answer(attempts: Sequence[Attempt]) -> str:
-    return attempts[0].text if attempts else ""
+def _worse_tasks(result: BenchmarkResult) -> Iterator[str]:
+    tasks = flipped_tasks.worse_tasks(result, _TASKS)
+    if not tasks:
+        return
+    several = len(result.agents) > 1
+    rows = []
+    for task in tasks:
+        name = f"{task.agent}: {task.task}" if several else task.task
+        texts = (task.expected, task.was or "", task.now)
+        rewards = escape(task.rewards.replace("->", "\N{RIGHTWARDS ARROW}"))
+        rows.append([rewards, _excerpt(name), *map(_excerpt, texts)])
+    yield from _table("Tasks that got worse", _TASK_COLUMNS, rows)

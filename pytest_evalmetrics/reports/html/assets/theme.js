@@ -40,6 +40,7 @@ function startTheme() {
   const names = Object.keys(THEMES);
   let theme = names.includes(kept) ? kept : "auto";
   setTheme(theme);
+  document.getElementById("theme").hidden = false;
   document.getElementById("theme").addEventListener("click", () => {
     theme = names[(names.indexOf(theme) + 1) % names.length];
     setTheme(theme);

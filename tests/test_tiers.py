@@ -24,8 +24,8 @@ def test_an_advisory_benchmark_is_shown_and_fails_nothing(project):
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "WARN  math.bench.yaml::math  mean_reward 0.5000 (>= 0.9)*",
-            "    WARN  advisory: mean_reward is 0.5, below 0.9",
+            "ADVISORY  math.bench.yaml::math  mean_reward 0.5000 (>= 0.9)*",
+            "    ADVISORY  mean_reward is 0.5, below 0.9",
         ]
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from pytest_evalmetrics.layout import capped, listed, many
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import RuleName
@@ -15,8 +17,9 @@ from pytest_evalmetrics.model.reasons import (
     WorseSlice,
     WorseSlices,
 )
+from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
-from pytest_evalmetrics.reports.sentences import bound_of
+from pytest_evalmetrics.reports.sentences import bound_of, reason_of
 from pytest_evalmetrics.reports.wording import number, signed
 
 if TYPE_CHECKING:
@@ -34,6 +37,28 @@ if TYPE_CHECKING:
 _TASKS_NAMED = 10  # on a line
 _REWARDS = 8  # of a task
 _TESTING = (RuleName.PRACTICAL, RuleName.STATISTICAL)
+
+# -- its verdict, in a word -------------------------------------------------------------------
+
+ADVISORY = "ADVISORY"  # in the place of WARN: it would fail, and need not hold
+
+
+def word_of(check: Check) -> str:
+    """Return the word for a check's verdict: an advisory failure has its own."""
+    return ADVISORY if check.tier is Tier.ADVISORY else str(check.verdict)
+
+
+def word_of_result(result: BenchmarkResult) -> str:
+    """Return the word for a benchmark's verdict."""
+    if result.verdict is Verdict.WARN and result.fails_advisory:
+        return ADVISORY
+    return str(result.verdict)
+
+
+def own_reason(check: Check) -> str:
+    """Say why a check does not hold, where its word says that it is advisory."""
+    return reason_of(structs.replace(check, tier=Tier.REQUIRED))
+
 
 # -- whose check it is -----------------------------------------------------------------------
 

@@ -139,7 +139,8 @@ def _first_reason(result: BenchmarkResult) -> str:
     for check in unmet if first is None else [first, *unmet]:
         reason = _short(check)
         if reason:
-            prefix = "" if check.verdict is Verdict.FAIL else f"{check.verdict}: "
+            word = check_wording.word_of(check)
+            prefix = "" if check.verdict is Verdict.FAIL else f"{word}: "
             return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
     return visible(result.name)
 
@@ -148,7 +149,7 @@ def _short(check: Check) -> str:
     """Say the reason for one line; the failure has what surrounds it."""
     facts = check.comparison
     if check.reasons or facts is None or not is_compared(check):
-        return reason_of(brief(check))
+        return check_wording.own_reason(brief(check))
     text = values_text(check.name, facts)
     return text if facts.p_adjusted is None else f"{text}, p {facts.p_adjusted:.2g}"
 
@@ -243,7 +244,7 @@ def _head(result: BenchmarkResult, worse: Sequence[Check]) -> str:
 
 def _at(result: BenchmarkResult, check: Check, text: str) -> str:
     where = f"{result.file}:{check.line}: " if check.line else ""
-    return visible(f"{check.verdict}  {where}{text}")
+    return visible(f"{check_wording.word_of(check)}  {where}{text}")
 
 
 def _compared_row(check: Check) -> tuple[str, ...]:
@@ -255,7 +256,7 @@ def _compared_row(check: Check) -> tuple[str, ...]:
     p = check_wording.p_value(check)
     counts = check_wording.task_counts(check)
     return (
-        str(check.verdict),
+        check_wording.word_of(check),
         check.agent,
         check.name,
         wording.number(baseline),
@@ -271,7 +272,7 @@ def _compared_row(check: Check) -> tuple[str, ...]:
 
 def _slice_row(check: Check, one: kinds.WorseSlice) -> tuple[str, ...]:
     return (
-        str(check.verdict),
+        check_wording.word_of(check),
         check.agent,
         one.name,
         wording.number(one.before),
@@ -324,7 +325,7 @@ def _values_table(checks: Sequence[Check]) -> Blocks:
 def _value_row(check: Check) -> tuple[str, ...]:
     value, interval = check_wording.measured(check, check.estimate)
     tasks = "" if check.estimate is None else str(check.estimate.tasks)
-    head = (str(check.verdict), check.agent, check.name)
+    head = (check_wording.word_of(check), check.agent, check.name)
     return (*head, value, interval, tasks, bound_of(check))
 
 
@@ -441,13 +442,14 @@ def _beside_the_table(check: Check) -> Blocks:
     if check_wording.worse_slices(check):
         kept = [r for r in rest.reasons if not isinstance(r, kinds.WorseSlices)]
         rest = structs.replace(rest, reasons=tuple(kept))
-    words = reason_of(rest)
+    words = check_wording.own_reason(rest)
     full = visible(
-        f"{check.verdict}  {check_wording.of_agent(check)}{reason_of(check)}"
+        f"{check_wording.word_of(check)}  {check_wording.of_agent(check)}"
+        f"{check_wording.own_reason(check)}"
     )
     if words:
         name = f"{check_wording.of_agent(check)}{check.name}"
-        text = visible(f"{check.verdict}  {name}: {words}")
+        text = visible(f"{check_wording.word_of(check)}  {name}: {words}")
         yield Line(text, LineKind.REASON, check.verdict, full)
     else:
         yield Line(full, LineKind.DETAIL, check.verdict)
@@ -458,9 +460,9 @@ def _reason(result: BenchmarkResult, checks: Sequence[Check]) -> Line:
     check = checks[0]
     names = [one.agent for one in checks if one.agent]
     agents = f"{listed(names, _AGENTS)}: " if names else ""
-    short = _at(result, check, f"{agents}{reason_of(brief(check))}")
+    short = _at(result, check, f"{agents}{check_wording.own_reason(brief(check))}")
     every = f"{', '.join(names)}: " if names else ""
-    full = _at(result, check, f"{every}{reason_of(check)}")
+    full = _at(result, check, f"{every}{check_wording.own_reason(check)}")
     return Line(short, LineKind.REASON, check.verdict, full)
 
 

@@ -18,9 +18,11 @@ from pytest_evalmetrics.model.reasons import SingleTasksUnseen
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import triage
 from pytest_evalmetrics.reports.check_wording import (
+    ADVISORY,
     is_tested,
     is_unproven_drop,
     rule_of,
+    word_of_result,
 )
 from pytest_evalmetrics.reports.sentences import stale_text
 
@@ -30,14 +32,21 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.history import HistoryPoint
     from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
 
+_WORDS = (
+    Verdict.PASS,
+    Verdict.WARN,
+    ADVISORY,
+    Verdict.INCONCLUSIVE,
+    Verdict.FAIL,
+)
 _UNGATED = {Gate.DATA, Gate.EXPECT}  # these judge no metric
 
 
 def verdict_counts(report: RunReport) -> str:
     """Count the benchmarks by verdict, and those without one."""
     results = report.benchmarks
-    verdicts = Counter(result.verdict for result in results)
-    parts = [f"{verdicts[v]} {v}" for v in Verdict if v in verdicts]
+    words = Counter(map(word_of_result, results))
+    parts = [f"{words[word]} {word}" for word in _WORDS if word in words]
     ungated = sum(_gates_nothing(result) for result in results)
     if ungated:  # PASS is the first
         parts[0] += f" ({ungated} with nothing gated)"

@@ -76,6 +76,7 @@ _LAST_VALUES = 5
 _DRAWN = 30  # columns of an interval
 _LABEL = 40  # columns of the name beside it
 
+_ADVISORY = "🔷 advisory"
 SIGNS = {
     Verdict.PASS: "✅",
     Verdict.WARN: "⚠️",
@@ -211,7 +212,7 @@ def _row(judged: _Judged, page: str) -> list[str]:
     address = f"{page}{addresses.of_benchmark(judged.result.id)}" if page else ""
     p = check_wording.p_value(check)
     return [
-        SIGNS[check.verdict],
+        _sign(check),
         link(judged.name, address),
         plain(check.name),
         _now(judged),
@@ -219,6 +220,11 @@ def _row(judged: _Judged, page: str) -> list[str]:
         _change(check),
         "" if p is None else f"{p:.2g}",
     ]
+
+
+def _sign(check: Check) -> str:
+    is_advisory = check_wording.word_of(check) == check_wording.ADVISORY
+    return _ADVISORY if is_advisory else SIGNS[check.verdict]
 
 
 def _now(judged: _Judged) -> str:
@@ -337,7 +343,7 @@ def _reasons(report: RunReport, size: Size) -> list[str]:
 
 
 def _reason(result: BenchmarkResult, check: Check) -> list[str]:
-    reason = reason_of(check)
+    reason = check_wording.own_reason(check)
     if not reason:
         return []
     lines = list(check_wording.comparison_details(check))
@@ -346,7 +352,7 @@ def _reason(result: BenchmarkResult, check: Check) -> list[str]:
         lines.append(hint)
     lines.append(f"{result.file}, line {check.line or result.line}")
     name = as_html(_Judged(result, check).name)
-    title = f"{SIGNS[check.verdict]} {name}: {as_html(reason)}"
+    title = f"{_sign(check)} {name}: {as_html(reason)}"
     return folded(title, [f"- {plain(line)}" for line in lines])
 
 

@@ -53,6 +53,7 @@ _QUIET_SHOWN = 50  # lines of -q
 _FEW = 15  # benchmarks; each may take two lines where it is short
 _CASE = 156  # columns of a cause's case: two lines of a narrow terminal
 _INDENT = " " * 6
+_ADVISORY_COLOUR = "cyan"
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +119,10 @@ def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
 def _colour(result: BenchmarkResult) -> str:
     """Let a benchmark stand out that fails as expected, or may have got worse unproven."""
     unproven = result.verdict is Verdict.PASS and run_wording.has_unproven_drop(result)
-    return "yellow" if result.xfail or unproven else COLOURS[result.verdict]
+    if result.xfail or unproven:
+        return "yellow"
+    is_advisory = check_wording.word_of_result(result) == check_wording.ADVISORY
+    return _ADVISORY_COLOUR if is_advisory else COLOURS[result.verdict]
 
 
 def _quiet(
@@ -214,7 +218,8 @@ def _records(result: BenchmarkResult) -> bool:
 
 def _title(result: BenchmarkResult) -> str:
     mark = " (xfail)" if result.xfail else ""
-    return f"{result.verdict}  {isolated(result.id)}{mark}"
+    word = check_wording.word_of_result(result)
+    return f"{word}  {isolated(result.id)}{mark}"
 
 
 def _short_line(result: BenchmarkResult, reading: Reading) -> str:
@@ -243,7 +248,8 @@ def _short_title(result: BenchmarkResult) -> str:
     """Leave out the folders and the file of a benchmark, which its report names."""
     name = result.id.rpartition("::")[2]
     mark = " (xfail)" if result.xfail else ""
-    return f"{result.verdict}  {isolated(f'{CUT}::{name}')}{mark}"
+    word = check_wording.word_of_result(result)
+    return f"{word}  {isolated(f'{CUT}::{name}')}{mark}"
 
 
 def _short_lines(
@@ -284,7 +290,7 @@ def _unmet_text(check: Check) -> str:
     p = check_wording.p_value(check)
     is_judged = check.verdict is not Verdict.INCONCLUSIVE
     if check.comparison is None or baseline is None or not is_judged:
-        return f"{agent}{reason_of(brief(check))}"
+        return f"{agent}{check_wording.own_reason(brief(check))}"
     held = f"was {wording.number(baseline)}"
     if p is not None:
         held += f", p {p:.2g}"
@@ -440,7 +446,11 @@ def _held_against(
 
 def _worst_reasons(result: BenchmarkResult) -> list[str]:
     verdict = result.verdict
-    return [reason_of(brief(c)) for c in result.checks if c.verdict is verdict]
+    return [
+        check_wording.own_reason(brief(check))
+        for check in result.checks
+        if check.verdict is verdict
+    ]
 
 
 def _remarkable(result: BenchmarkResult) -> Iterator[str]:
@@ -451,17 +461,19 @@ def _remarkable(result: BenchmarkResult) -> Iterator[str]:
         if passes and check_wording.changes_task_list(check):
             yield agent + reason_of(check)
         elif not passes and check.reasons and result.agents:
-            yield f"{check.verdict}  {agent}{reason_of(brief(check))}"
+            word = check_wording.word_of(check)
+            yield f"{word}  {agent}{check_wording.own_reason(brief(check))}"
 
 
 def _details(result: BenchmarkResult) -> Iterator[str]:
     for check in result.checks:
-        line = f"{check.verdict:<12}  {check_wording.of_agent(check)}{check.name}"
+        word = check_wording.word_of(check)
+        line = f"{word:<12}  {check_wording.of_agent(check)}{check.name}"
         if check.bound is not None:
             measured = check_wording.measured(check, check.estimate)
             line += f" {' '.join(part for part in measured if part)}"
             line += f" (expected {bound_of(check)})"
-        reason = reason_of(check)
+        reason = check_wording.own_reason(check)
         yield f"{line}: {reason}" if reason else line
     for facts in result.behaviour:
         yield from behaviour_details(facts)

@@ -18,14 +18,13 @@ from pytest_evalmetrics.reports.sentences import (
     behaviour_details,
     bound_of,
     hint_of,
-    reason_of,
     stale_text,
 )
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.history import HistoryPoint, HistoryRun
@@ -50,9 +49,10 @@ if TYPE_CHECKING:
 _SEVERITY: dict[str, int] = {
     Verdict.FAIL: 0,
     Verdict.INCONCLUSIVE: 1,
-    Verdict.WARN: 2,
-    Verdict.PASS: 3,
-    "": 4,
+    check_wording.ADVISORY: 2,
+    Verdict.WARN: 3,
+    Verdict.PASS: 4,
+    "": 5,
 }
 
 # -- the metrics of a benchmark --------------------------------------------------------------
@@ -163,7 +163,7 @@ def _gated_row(row: MetricRow, checks: Sequence[Check]) -> MetricRow:
     bounded = [check for check in checks if check.bound is not None]
     row = structs.replace(
         row,
-        verdict=_worst(check.verdict for check in checks),
+        verdict=_worst(map(check_wording.word_of, checks)),
         bounds=tuple(map(check_wording.expected, bounded)),
         limits=tuple(limit for check in checks for limit in _limits(check)),
     )
@@ -208,7 +208,7 @@ def _score_of(name: str) -> str:
         return ""
 
 
-def _worst(verdicts: Iterator[Verdict]) -> str:
+def _worst(verdicts: Iterable[str]) -> str:
     return min(verdicts, key=_SEVERITY.__getitem__, default="")
 
 
@@ -296,7 +296,7 @@ def overview(
         id=result.id,
         name=result.name,
         file=result.file,
-        verdict=result.verdict,
+        verdict=check_wording.word_of_result(result),
         xfail=result.xfail,
         agents=tuple(verdicts) if several else (),
         tasks=max((agent.tasks for agent in result.agents), default=0),
@@ -342,13 +342,13 @@ def _judged_by(leading: Check | None) -> Literal["change", "bound", "reason"]:
 
 def _why(result: BenchmarkResult, leading: Check) -> str:
     """Write the reason of a check, with all agents that it holds for."""
-    reason = reason_of(leading)
+    reason = check_wording.own_reason(leading)
     agents = [
         check.agent
         for check in result.checks
         if check.name == leading.name
         and check.verdict is leading.verdict
-        and reason_of(check) == reason
+        and check_wording.own_reason(check) == reason
     ]
     named = [agent for agent in dict.fromkeys(agents) if agent]
     return f"{', '.join(named)}: {reason}" if named else reason
@@ -366,7 +366,7 @@ def _verdicts(result: BenchmarkResult) -> dict[str, str]:
         agent = check_wording.checked_agent(result, check)
         # an agent without any reward has checks, and no numbers
         if agent:
-            pair = (verdicts.get(agent, ""), str(check.verdict))
+            pair = (verdicts.get(agent, ""), check_wording.word_of(check))
             verdicts[agent] = min(pair, key=_SEVERITY.__getitem__)
     return dict(sorted(verdicts.items(), key=lambda item: _SEVERITY[item[1]]))
 
@@ -660,10 +660,10 @@ def _check(result: BenchmarkResult, check: Check) -> CheckView:
         gate=check.gate,
         name=check.name,
         agent=check.agent,
-        verdict=check.verdict,
+        verdict=check_wording.word_of(check),
         value=check.value,
         bound=bound_of(check),
-        reason=reason_of(check)[:_TEXT],
+        reason=check_wording.own_reason(check)[:_TEXT],
         hint=hint_of(check)[:_TEXT],
         line=check.line or result.line,
         details=tuple(line[:_TEXT] for line in details),

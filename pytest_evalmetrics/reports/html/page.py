@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from pytest_evalmetrics.model.verdicts import Verdict
-from pytest_evalmetrics.reports import run_wording, triage
+from pytest_evalmetrics.reports import check_wording, run_wording, triage
 from pytest_evalmetrics.reports.html.benchmark_view import (
     about,
     in_order,
@@ -307,7 +307,7 @@ def _run(
     results = report.benchmarks
     # an expected failure doesn't count
     counted = [
-        result.verdict
+        check_wording.word_of_result(result)
         for result in results
         if not (result.xfail and result.verdict.fails)
     ]
@@ -332,7 +332,13 @@ def _run(
     )
 
 
-_BY_SEVERITY = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.WARN, Verdict.PASS)
+_BY_SEVERITY = (
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+    check_wording.ADVISORY,
+    Verdict.WARN,
+    Verdict.PASS,
+)
 
 
 def _element(name: str, data: bytes) -> bytes:

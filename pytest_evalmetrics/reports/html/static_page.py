@@ -18,7 +18,7 @@ from pytest_evalmetrics.reports import (
     triage,
 )
 from pytest_evalmetrics.reports.html.benchmark_view import in_order
-from pytest_evalmetrics.reports.sentences import hint_of, reason_of
+from pytest_evalmetrics.reports.sentences import hint_of
 from pytest_evalmetrics.reports.sentences.separators import separator_text
 from pytest_evalmetrics.reports.wording import number, signed
 
@@ -99,7 +99,7 @@ def _benchmarks(results: Sequence[BenchmarkResult]) -> Iterator[str]:
 
 
 def _benchmark(result: BenchmarkResult) -> list[str]:
-    cells = [str(result.verdict), _excerpt(result.name)]
+    cells = [check_wording.word_of_result(result), _excerpt(result.name)]
     leading = triage.leading(result)
     if leading is None:
         return [*cells, "", "", "", "", ""]
@@ -123,13 +123,15 @@ def _numbers(check: Check) -> list[str]:
 
 def _explained(result: BenchmarkResult) -> Iterator[str]:
     """Say why a benchmark does not pass, what to do, and which tasks got worse."""
-    yield f"<h2>{_excerpt(result.name)}: {result.verdict}</h2>"
+    word = check_wording.word_of_result(result)
+    yield f"<h2>{_excerpt(result.name)}: {word}</h2>"
     unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
     ordered = triage.in_turn(unmet)[:_REASONS]
     yield "<ul>"
     for check in ordered:
-        text = f"{check_wording.of_agent(check)}{reason_of(check)}"
-        yield f"<li>{check.verdict}: {_text(text)}</li>"
+        reason = check_wording.own_reason(check)
+        text = f"{check_wording.of_agent(check)}{reason}"
+        yield f"<li>{check_wording.word_of(check)}: {_text(text)}</li>"
     for separator in result.separators[:_SEPARATORS]:
         yield f"<li>the worse tasks share: {_text(separator_text(separator))}</li>"
     yield "</ul>"

@@ -4,7 +4,7 @@
 
 // How likely the change is by chance, for who has never read a p value.
 function chanceText(metric) {
-  if (metric.verdict === "FAIL") {
+  if (metric.verdict === "FAIL" || metric.verdict === "ADVISORY") {
     return `unlikely to be noise (${pValue(metric.p)})`;
   }
   if (metric.paired.unproven) {

@@ -118,7 +118,7 @@ function changeText(change, less, verdict) {
   if (!change || change[0] === null) {
     return h("span", { class: "muted" }, "–");
   }
-  const isQuiet = change[0] === 0 || !verdict || verdict === "PASS";
+  const isQuiet = change[0] === 0 || !verdict || verdict === "PASS" || verdict === "ADVISORY";
   const way = (change[0] > 0) !== Boolean(less) ? "up" : "down";
   return h("span", { class: `change ${isQuiet ? "" : way}` }, signed(change[0]));
 }

@@ -249,7 +249,7 @@ function drawPoint(u, ratio, at, value, verdict) {
   const radius = 4.5 * ratio;
   ctx.fillStyle = colour(WORDS[verdict][1]);
   ctx.beginPath();
-  if (verdict === "PASS" || verdict === "WARN") {
+  if (verdict !== "FAIL" && verdict !== "INCONCLUSIVE") {
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
   } else {
     ctx.rect(x - radius, y - radius, 2 * radius, 2 * radius);

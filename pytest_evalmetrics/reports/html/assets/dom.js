@@ -50,6 +50,7 @@ const scrolling = (label, table) =>
 const WORDS = {
   FAIL: ["✕", "fail", "Fail"],
   INCONCLUSIVE: ["?", "unsure", "Inconclusive"],
+  ADVISORY: ["!", "advisory", "Advisory"],
   WARN: ["!", "warn", "Warning"],
   PASS: ["✓", "pass", "Pass"],
 };

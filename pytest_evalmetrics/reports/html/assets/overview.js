@@ -58,6 +58,9 @@ function verdictLine(run) {
   if (counts.INCONCLUSIVE) {
     phrases.push(`${count(counts.INCONCLUSIVE)} could not be judged`);
   }
+  if (counts.ADVISORY) {
+    phrases.push(`${agreeing(counts.ADVISORY, "fails", "fail")} as advice alone`);
+  }
   if (counts.WARN) {
     phrases.push(agreeing(counts.WARN, "warns", "warn"));
   }
@@ -115,6 +118,7 @@ function verdictCard(run) {
   const parts = [
     ["FAIL", counts.FAIL],
     ["INCONCLUSIVE", counts.INCONCLUSIVE + run.lost],
+    ["ADVISORY", counts.ADVISORY],
     ["WARN", counts.WARN],
     ["PASS", counts.PASS],
   ].filter(([, benchmarks]) => benchmarks);
@@ -309,7 +313,7 @@ function agentNames(row) {
   return h("small", { class: "where agents" }, marks, more > 0 ? ` and ${more} more` : null);
 }
 
-const VERDICTS = ["FAIL", "INCONCLUSIVE", "WARN", "PASS"];
+const VERDICTS = ["FAIL", "INCONCLUSIVE", "ADVISORY", "WARN", "PASS"];
 
 function benchmarkColumns() {
   const metricOf = (name) => (row) => (row.metric ? row.metric[name] : null);

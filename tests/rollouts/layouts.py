@@ -32,15 +32,6 @@ def _lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def _run_of(task, score):
-    feedback = {"correctness": {"n": 1, "avg": score}}
-    return {
-        "id": f"run-{task}",
-        "reference_example_id": task,
-        "feedback_stats": feedback,
-    }
-
-
 def _stat(name, mean):
     return {
         "name": {"name": name, "split": "test"},
@@ -307,11 +298,11 @@ LAYOUTS = {
         "correctness",
     ),
     "langsmith": Layout(
-        "docs.langchain.com/langsmith, the schema Run with feedback_stats",
-        "runs.jsonl",
-        _lines(_run_of("e1", 1.0), _run_of("e2", 0.0)),
-        {"e1": [1], "e2": [0]},
-        "feedback_stats",
+        "github.com/langchain-ai/langsmith-sdk, ExperimentResults.to_pandas",
+        "results.csv",
+        "inputs.question,feedback.correctness,example_id\na?,1.0,e1\nb?,0.0,e2\nc?,,e3\n",
+        {"e1": [1], "e2": [0], "e3": [None]},
+        "feedback.correctness",
     ),
     "phoenix": Layout(
         "github.com/Arize-ai/phoenix, src/phoenix/server/api/routers/v1/experiments.py",

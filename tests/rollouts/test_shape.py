@@ -2,12 +2,11 @@
 
 import json
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from rollouts.layouts import BY_KEYS, LAYOUTS
+from rollouts.recipes import RECIPES
 from rollouts.tool_files import part, promptfoo, promptfoo_row
 
 from pytest_evalmetrics.config import load_benchmarks
@@ -277,17 +276,6 @@ def test_a_run_names_the_line_of_the_key(project):
     )
 
 
-_FORMATS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(
-    encoding="utf-8"
-)
-RECIPES = {
-    match[2]: match[1]
-    for match in re.finditer(
-        r"```yaml\n(benchmark:\n  name: (\S+)\n.*?)```", _FORMATS, re.DOTALL
-    )
-}
-
-
 @pytest.mark.parametrize("name", sorted({*LAYOUTS, *RECIPES}))
 def test_recipes_of_the_documentation(folder, name):
     layout = LAYOUTS[name]
@@ -319,33 +307,6 @@ def test_the_number_that_a_tool_states_in_its_file_is_ours(name, stated):
     lines = [json.loads(line) for line in layout.data().decode().splitlines()]
     values = [value for task in layout.rewards.values() for value in task]
     assert sum(values) / len(values) == pytest.approx(stated(lines))
-
-
-RECORDED = Path(__file__).parent / "recorded"
-
-
-def recorded(folder, name, recipe):
-    """Read a file that a tool wrote, by the recipe of the documentation."""
-    for file in (RECORDED / name).iterdir():
-        folder.write(file.read_text(encoding="utf-8"), file.name)
-    (benchmark,) = load_benchmarks(
-        folder.write(recipe, "x.bench.yaml"), shown="x.bench.yaml"
-    )
-    return folder.load(spec=benchmark.spec.rows, scores=["reward"])
-
-
-def test_results_that_terminal_bench_wrote_give_its_own_accuracy(folder):
-    stated = json.loads((RECORDED / "terminal_bench" / "results.json").read_text())
-    table = recorded(folder, "terminal_bench", RECIPES["terminal-bench"])
-    assert table.scores["reward"].mean() == stated["accuracy"] == 0.4
-    passed = [max(attempts) for attempts in rewards(table).values()]
-    assert np.mean(passed) == stated["pass_at_k"]["2"] == 0.6
-
-
-def test_a_table_that_ragas_wrote_gives_its_own_mean(folder):
-    recipe = RECIPES["ragas"].replace("faithfulness", "exact_match")
-    table = recorded(folder, "ragas", recipe)
-    assert table.scores["reward"].mean() == pytest.approx(0.6666666666666666)
 
 
 def test_the_published_win_rate_of_alpaca_eval():

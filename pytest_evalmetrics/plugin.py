@@ -214,10 +214,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         with let_register(config):
             text, status = _first_benchmark(config, rollouts)
     except EvalMetricsError as error:
-        words = str(error).replace(
-            "the folder of the benchmark file", "where pytest is started"
-        )
-        raise pytest.UsageError(visible_lines(words)) from None
+        raise pytest.UsageError(visible_lines(str(error))) from None
     print(text, end="")
     return status
 

@@ -16,7 +16,6 @@ from pytest_evalmetrics.rollouts.source import RolloutFile, absolute
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_RELATIVE = "paths are relative to the folder of the benchmark file"
 _NOT_FILLED_IN = (
     "{} is not filled in: in a path *, ? and ** stand for anything, several paths are a list, and "
     "a link, such as runs/latest, may lead to the files of each run"
@@ -49,7 +48,7 @@ def find_files(
                 files.setdefault(file.shown if file.url else real(file.path), file)
             continue
         written = os.path.expanduser(pattern) if pattern.startswith("~") else pattern  # noqa: PTH111
-        for path in _matches(pattern, base / written, takes):
+        for path in _matches(pattern, base, base / written, takes):
             shown = _shown(path, base, absolute=os.path.isabs(written))  # noqa: PTH117 - many
             folder, name = os.path.split(path)
             place = os.path.join(real(folder), name)  # noqa: PTH118 - many
@@ -58,7 +57,9 @@ def find_files(
     return list(files.values())
 
 
-def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
+def _matches(
+    pattern: str, base: Path, whole: Path, takes: Callable[[Path], bool]
+) -> list[Path]:
     names_folder = pattern.endswith(("/", os.sep))
     if os.path.isfile(whole):  # noqa: PTH113 - many; also run[1].jsonl, which looks like a glob
         if names_folder:
@@ -72,7 +73,7 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     if os.path.lexists(whole):  # a link that leads nowhere, a pipe
         return [whole]
     if not glob.has_magic(pattern):
-        raise _no_file(pattern, whole)
+        raise _no_file(pattern, base, whole)
     first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
     anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
@@ -88,28 +89,31 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
         )
     if not files:
         problem = f"{pattern!r} matches no file"
-        held = layout.listed(_names_in(anchor, problem), _NAMES) or "nothing"
+        held = layout.listed(_names_in(anchor, base, problem), _NAMES) or "nothing"
         message = f"{problem}: searched {absolute(anchor)}, which holds: {held}"
-        raise DataError(message, hint=f"{_RELATIVE}; '**' means any depth")
+        raise DataError(message, hint=f"{_relative(base)}; '**' means any depth")
     return files
 
 
-def _no_file(pattern: str, whole: Path) -> DataError:
+def _relative(base: Path) -> str:
+    return f"paths are relative to {absolute(base)}"
+
+
+def _no_file(pattern: str, base: Path, whole: Path) -> DataError:
     """Explain that a file is not there, with a name that may be meant."""
     problem = f"there is no file {pattern!r}"
     filled_in = _FILLED_IN.search(pattern)
     if filled_in is not None:
         return DataError(problem, hint=_NOT_FILLED_IN.format(filled_in[0]))
-    names = _names_in(whole.parent, problem)
+    names = _names_in(whole.parent, base, problem)
     guess = did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
-    return DataError(f"{problem}: {guess}", hint=_RELATIVE)
+    return DataError(f"{problem}: {guess}", hint=_relative(base))
 
 
-def _names_in(folder: Path, problem: str) -> list[str]:
+def _names_in(folder: Path, base: Path, problem: str) -> list[str]:
     if not folder.is_dir():
-        raise DataError(
-            f"{problem}: there is no folder {absolute(folder)}", hint=_RELATIVE
-        )
+        missing = f"{problem}: there is no folder {absolute(folder)}"
+        raise DataError(missing, hint=_relative(base))
     return sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
 
 

@@ -126,3 +126,28 @@ def test_clearing_where_there_is_none(tmp_path):
     (tmp_path / "text").write_text("no database at all" * 100)
     with pytest.raises(EvalMetricsError, match="is not a journal"):
         clear_journal(tmp_path / "text")
+
+
+def test_a_journal_that_cannot_be_emptied_is_to_be_deleted(tmp_path):
+    (tmp_path / "journal.log").write_bytes(b"not a journal, and not SQLite either")
+    with pytest.raises(EvalMetricsError) as error:
+        clear_journal(tmp_path / "journal.log")
+    assert error.value.hint is not None
+
+
+def test_a_folder_in_the_journals_place_is_refused_before_anything_is_called(tmp_path):
+    with pytest.raises(EvalMetricsError) as error:
+        clear_journal(tmp_path)
+    assert error.value.message == (
+        f"{tmp_path} can't be the journal: it is a folder. Nothing was called, because its "
+        "answers would be paid for again"
+    )
+
+
+def test_a_journal_whose_first_bytes_are_damaged_keeps_its_answers(path, tmp_path):
+    with Client(path) as client:
+        client(raw(b'{"n": 1}'), mode="normal").ask({"row": 1})
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    assert export_journal(path, tmp_path / "j.jsonl") == 1

@@ -1,0 +1,79 @@
+"""A run that is added to a baseline, on documents in this process."""
+
+import pytest
+
+from pytest_evalmetrics import baselines
+from pytest_evalmetrics.baselines.several_runs import add_run
+from pytest_evalmetrics.errors import BaselineError
+from pytest_evalmetrics.model.baseline import (
+    AgentDocument,
+    BaselineDocument,
+    BehaviourDocument,
+    MetricDocument,
+    Provenance,
+)
+
+
+def document(value, rewards, recorded, behaviour=None):
+    agent = AgentDocument(
+        key_metrics={"mean_reward": MetricDocument(value=value)},
+        tasks={"t0": {"reward": rewards}},
+        behaviour=behaviour,
+    )
+    provenance = Provenance(recorded=recorded, files=[])
+    return BaselineDocument(
+        benchmark="math", agents={"a": agent}, provenance=provenance
+    )
+
+
+def did(refusals):
+    return BehaviourDocument(
+        summary={"refusal": refusals}, shapes={}, columns=(), tasks={}
+    )
+
+
+def test_both_runs_are_named_with_their_times():
+    both = add_run(document(1.0, (1,), "first"), document(0.0, (0,), "second"), keep=5)
+    assert [run["recorded"] for run in both.provenance.runs] == ["first", "second"]
+    assert both.provenance.recorded == "second"
+
+
+def test_the_value_is_the_mean_of_the_runs():
+    both = add_run(document(1.0, (1,), "first"), document(0.0, (0,), "second"), keep=5)
+    metric = both.agents["a"].key_metrics["mean_reward"]
+    assert (metric.value, metric.runs) == (0.5, (1.0, 0.0))
+
+
+def test_the_newest_runs_are_kept():
+    runs = document(1.0, (1,), "first")
+    for name in ("second", "third"):
+        runs = add_run(runs, document(0.0, (0,), name), keep=2)
+    assert [run["recorded"] for run in runs.provenance.runs] == ["second", "third"]
+
+
+def test_what_the_runs_before_did_is_kept_beside_the_newest():
+    before = document(1.0, (1,), "first", did(0.25))
+    both = add_run(before, document(0.0, (0,), "second", did(0.5)), keep=5)
+    behaviour = both.agents["a"].behaviour
+    assert behaviour.summary == {"refusal": 0.5}
+    assert [earlier.summary for earlier in behaviour.earlier] == [{"refusal": 0.25}]
+
+
+def test_an_empty_baseline_is_refused_with_the_way_out():
+    with pytest.raises(BaselineError) as error:
+        baselines.parse(" \n", file="math.json")
+    assert error.value.message == "this baseline is empty"
+    assert error.value.file == "math.json"
+
+
+def test_columns_of_different_lengths_are_refused_for_the_file():
+    agent = AgentDocument(
+        key_metrics={"mean_reward": MetricDocument(value=1.0)},
+        tasks={"t0": {"reward": (1, 0), "f1": (1,)}},
+    )
+    damaged = BaselineDocument(
+        benchmark="math", agents={"a": agent}, provenance=Provenance(recorded="now")
+    )
+    with pytest.raises(BaselineError, match="different lengths or names") as error:
+        baselines.tables(damaged, file="math.json")
+    assert error.value.file == "math.json"

@@ -164,11 +164,7 @@ class BenchmarkItem(RunsAgain, pytest.Item):
 
     def runtest(self) -> None:
         """Evaluate the benchmark."""
-        sharing = (
-            1  # benchmarks that share one level: all that are compared, or each its own
-        )
-        if self.config.getini("evalmetrics_family") == "run":
-            sharing = sum(map(_is_compared, self.session.items))
+        sharing = _benchmarks_sharing(self.session)
         if self.benchmark.spec.runs:
             _share_budget(self.session, sharing)
         asked = AskedOf(detailed=self.detailed, benchmarks=sharing)
@@ -204,6 +200,13 @@ def _unaffected_reason(config: pytest.Config, benchmark: Benchmark) -> str:
 
     changes = changes_of(config)
     return "" if changes is None else unaffected_reason(benchmark, changes)
+
+
+def _benchmarks_sharing(session: pytest.Session) -> int:
+    """Count the benchmarks that share one level: all that are compared, or each its own."""
+    if session.config.getini("evalmetrics_family") == "run":
+        return sum(map(_is_compared, session.items))
+    return 1
 
 
 def _is_compared(item: pytest.Item) -> bool:
@@ -548,11 +551,12 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
+    sharing = _benchmarks_sharing(session)
     for item in _benchmarks(session):
         with names_for(item):
             benchmark = as_asked(item.config, item.benchmark)
             read = Store(item).read
-            powers = list(power.power_of(benchmark, read))
+            powers = list(power.power_of(benchmark, read, benchmarks=sharing))
             planned.append((item.nodeid, powers))
             forecast = rounds.expected_rollouts(benchmark, powers)
             calls += [f"{item.nodeid}: {line}" for line in forecast]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.relabelling import task_statistic
@@ -35,14 +36,32 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
     # the drop that the rule ignores, in the metric's unit
     least: float = 0.0
 
-    @property
-    def factor(self) -> float:
-        """Standard errors of a true drop, where the rule ignores none."""
-        return self.t_fail + self.t_power
+    # what noise between runs adds to either, in squares and in the metric's unit
+    beyond: float = 0.0
+    short: float = 0.0
+
+    def seen(self, se: float) -> float:
+        """Return the drop that has to be seen, for such a standard error over tasks."""
+        return max(math.hypot(self.t_fail * se, self.beyond), self.least)
 
     def drop(self, se: float) -> float:
-        """Return the drop for such a standard error of it."""
-        return max(self.t_fail * se, self.least) + self.t_power * se
+        """Return the true drop for such a standard error over tasks."""
+        return self.seen(se) + self.margin(se)
+
+    def margin(self, se: float) -> float:
+        """Return by how much four of five drops are not short of the true one."""
+        return math.hypot(self.t_power * se, self.short)
+
+    def largest_se(self, drop: float) -> float:
+        """Return the largest standard error with which a true drop is found, or 0.
+
+        For the rule that ignores no drop, however small.
+        """
+        any_drop = structs.replace(self, least=0.0)
+        if not any_drop.drop(0.0) < drop:
+            return 0.0
+        most = drop / (self.t_fail + self.t_power)
+        return stats.bisected(lambda se: -any_drop.drop(se), -drop, 0.0, most)
 
 
 def needed_drop(
@@ -51,14 +70,12 @@ def needed_drop(
     """Return what a t test with noise between runs needs; NaN for no df."""
     if not df > 0:
         return Needed(t_fail=math.nan, t_power=math.nan)
-    t_fail = stats.t_ppf(1 - alpha, df)
-    t_power = stats.t_ppf(_POWER, df)
-    if noise is None:
-        return Needed(t_fail=t_fail, t_power=t_power, least=least)
     return Needed(
-        t_fail=t_fail * noise.wider,
-        t_power=t_power * noise.wider_power,
+        t_fail=stats.t_ppf(1 - alpha, df),
+        t_power=stats.t_ppf(_POWER, df),
         least=least,
+        beyond=0.0 if noise is None else noise.beyond,
+        short=0.0 if noise is None else noise.short,
     )
 
 
@@ -293,6 +310,6 @@ def _swapped_drop(damage: TaskDamage, test: DropTest, needed: Needed) -> float:
         if not grows:
             critical = math.hypot(se, drop / math.sqrt(damage.units))
         last = drop
-        seen = max(needed.t_fail * critical, needed.least)
-        drop = seen + needed.t_power * se * math.sqrt((1 + times**2) / 2)
+        spread = se * math.sqrt((1 + times**2) / 2)
+        drop = needed.seen(critical) + needed.margin(spread)
     return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan

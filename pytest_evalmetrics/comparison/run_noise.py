@@ -81,8 +81,12 @@ class RunNoise(msgspec.Struct, frozen=True):
     half: float
     # this noise's quantile at `alpha`, as a multiple of that of tasks alone
     wider: float
-    # the same of the quantile that four of five drops are not short of
-    wider_power: float = 1.0
+    # what noise between runs adds to that quantile, in squares: a drop has to exceed
+    # hypot(t se, beyond), with se the standard error over tasks
+    beyond: float = 0.0
+    # the same of the quantile that four of five drops are not short of. It is of the
+    # noise that the runs show, for that is what a drop meets; the test allows for more
+    short: float = 0.0
 
     @property
     def p(self) -> float:
@@ -125,13 +129,11 @@ def with_run_noise(
     if scatter == 0:
         return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
     if not one_run * _LARGEST > math.sqrt(scatter):
-        return _by_runs_alone(runs, scatter, drop=drop, log_p=log_p)
-    tau = prior_of(one_run, is_rate=runs.is_rate)
-    weights = tau.weights * _likelihood(tau.sds, runs, scatter, one_run=one_run)
-    weights /= weights.sum()
+        return _by_runs_alone(runs, scatter, drop=drop, log_p=log_p, alpha=alpha)
+    prior = prior_of(one_run, is_rate=runs.is_rate)
     return _with_variances(
-        tau.sds**2 * factor,
-        weights,
+        _posterior(prior, runs, scatter, one_run=one_run),
+        factor,
         drop=drop,
         log_p=log_p,
         se=se,
@@ -154,8 +156,8 @@ def with_stated_noise(
     """Add noise between runs of a known standard deviation, to one run or several."""
     factor = 2.0 if runs is None else runs.variance_factor
     return _with_variances(
-        np.array([sd**2 * factor]),
-        np.ones(1),
+        NoiseWeights(sds=np.array([sd]), weights=np.ones(1)),
+        factor,
         drop=drop,
         log_p=log_p,
         se=se,
@@ -181,11 +183,10 @@ def largest_shift(runs: Runs | None, stated: float | None, *, alpha: float) -> f
         return 0.0
     if not runs.se * _LARGEST > math.sqrt(scatter):
         return t_ppf(1 - alpha, len(runs.values) - 1) * math.sqrt(scatter * factor)
-    tau = prior_of(runs.se, is_rate=runs.is_rate)
-    weights = tau.weights * _likelihood(tau.sds, runs, scatter, one_run=runs.se)
-    weights /= weights.sum()
-    sds = np.maximum(tau.sds, _NO_ERROR) * math.sqrt(factor)
-    return _exceeded(alpha, sds, weights)
+    prior = prior_of(runs.se, is_rate=runs.is_rate)
+    noise = _posterior(prior, runs, scatter, one_run=runs.se)
+    sds = np.maximum(noise.sds, _NO_ERROR) * math.sqrt(factor)
+    return _exceeded(alpha, sds, noise.weights)
 
 
 def unseen_noise(drop: float, log_p: float, *, alpha: float) -> float:
@@ -201,8 +202,8 @@ def unseen_noise(drop: float, log_p: float, *, alpha: float) -> float:
 
 
 def _with_variances(
-    variances: Floats,
-    weights: Floats,
+    noise: NoiseWeights,
+    factor: float,
     *,
     drop: float,
     log_p: float,
@@ -211,46 +212,52 @@ def _with_variances(
     alpha: float,
     level: float,
 ) -> RunNoise:
-    """Average over variances that noise between runs adds to that of tasks."""
+    """Average over what noise between runs may be; a drop has `factor` its variance."""
+    variances = noise.sds**2 * factor
+    weights = noise.weights
     if log_p < _LOG_HALF and drop > 0:  # in the half that tests a drop
         by_tasks = drop / normal_isf_of_log(log_p)
         log_p = log_tail_of(drop, np.sqrt(by_tasks**2 + variances), weights)
     se = se or _NO_ERROR
     sds = np.sqrt(se**2 + variances)
     exceeded = _exceeded(alpha, sds, weights)
-    wider = exceeded / (-normal_ppf(alpha) * se)
-    short = _exceeded(_SHORT, sds, weights)
+    of_tasks = -normal_ppf(alpha) * se
+    beyond = math.sqrt(max(exceeded**2 - of_tasks**2, 0.0))
+    short = -normal_ppf(_SHORT) * sd * math.sqrt(factor)
     return RunNoise(
         sd=_six_digits(sd),
         log_p=log_p,
         half=_six_digits(_exceeded((1 - level) / 2, sds, weights)),
-        wider=_six_digits(wider),
-        wider_power=_six_digits(short / (-normal_ppf(_SHORT) * se)),
+        wider=_six_digits(exceeded / of_tasks),
+        beyond=_six_digits(beyond),
+        short=_six_digits(short),
     )
 
 
 def _by_runs_alone(
-    runs: Runs, scatter: float, *, drop: float, log_p: float
+    runs: Runs, scatter: float, *, drop: float, log_p: float, alpha: float
 ) -> RunNoise:
     """Predict a further run by the others, where tasks explain next to nothing."""
     error = math.sqrt(scatter * runs.variance_factor)
-    log_p_of_runs = t_log_sf(drop / error, len(runs.values) - 1)
+    df = len(runs.values) - 1
     return RunNoise(
         sd=math.sqrt(scatter),
-        log_p=max(log_p, log_p_of_runs),
+        log_p=max(log_p, t_log_sf(drop / error, df)),
         half=math.nan,
         wider=1.0,
+        beyond=_six_digits(t_ppf(1 - alpha, df) * error),
+        short=_six_digits(-normal_ppf(_SHORT) * error),
     )
 
 
-class NoisePrior(msgspec.Struct, frozen=True):
-    """What noise between runs may be, before any run was seen; shapes (values,)."""
+class NoiseWeights(msgspec.Struct, frozen=True):
+    """What noise between runs may be; shapes (values,)."""
 
     sds: Floats  # standard deviations, ascending from 0, in the metric's unit
     weights: Floats  # their chances
 
 
-def prior_of(one_run: float, *, is_rate: bool) -> NoisePrior:
+def prior_of(one_run: float, *, is_rate: bool) -> NoiseWeights:
     """Return the prior of noise between runs with such a standard error of one run."""
     scale = _SCALE * one_run
     largest = _LARGEST * one_run
@@ -264,7 +271,17 @@ def prior_of(one_run: float, *, is_rate: bool) -> NoisePrior:
     widths = (np.append(steps, 0.0) + np.append(0.0, steps)) / 2
     weights: Floats = widths / (1 + (sds / scale) ** 2)
     weights /= weights.sum()
-    return NoisePrior(sds=sds, weights=weights)
+    return NoiseWeights(sds=sds, weights=weights)
+
+
+def _posterior(
+    prior: NoiseWeights, runs: Runs, scatter: float, *, one_run: float
+) -> NoiseWeights:
+    """Weigh each standard deviation by the scatter of the runs."""
+    likelihood = _likelihood(prior.sds, runs, scatter, one_run=one_run)
+    weights: Floats = prior.weights * likelihood
+    weights /= weights.sum()
+    return NoiseWeights(sds=prior.sds, weights=weights)
 
 
 def _likelihood(sds: Floats, runs: Runs, scatter: float, *, one_run: float) -> Floats:

@@ -57,15 +57,22 @@ _CHANCES = 256  # the grid of a task's chance to pass
 class _Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one agent before a run."""
 
+    # the tests that will share the level: of so many numbers, agents and benchmarks
+    sharing: int
     table: RolloutTable  # the rollouts of all runs
     runs: Sequence[RolloutTable]  # of each run, the newest last
     second: RolloutTable | None  # another run, where tasks have one rollout
 
 
 def power_of(
-    benchmark: Benchmark, snapshot: Callable[[], tuple[str, str] | None]
+    benchmark: Benchmark,
+    snapshot: Callable[[], tuple[str, str] | None],
+    *,
+    benchmarks: int = 1,
 ) -> Iterator[Power]:
     """Plan one benchmark from its baseline, which `snapshot` reads, else from its rollouts.
+
+    So many `benchmarks` of the run share the level of a false alarm.
 
     A run is expected to repeat the baseline's tasks. Of rewards with two values each task's chance
     to pass is taken from its posterior under a beta prior fitted to all tasks (empirical Bayes:
@@ -98,7 +105,7 @@ def power_of(
             with suppress(EvalMetricsError):  # of one rollout a second run shows more
                 runs = recorded()
     except EvalMetricsError as error:
-        yield _assumed(benchmark, error)
+        yield _assumed(benchmark, error, benchmarks=benchmarks)
         return
     if (sample := benchmark.spec.sample) is not None:
         tables, runs = (
@@ -109,7 +116,12 @@ def power_of(
     if reference is not None and benchmark.spec.sample is None:
         recorded_runs = reference.runs
     yield from power_of_tables(
-        benchmark, tables, source=source, runs=runs, recorded=recorded_runs
+        benchmark,
+        tables,
+        source=source,
+        runs=runs,
+        recorded=recorded_runs,
+        benchmarks=benchmarks,
     )
 
 
@@ -120,6 +132,7 @@ def power_of_tables(
     source: PowerSource = PowerSource.BASELINE,
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
     recorded: Mapping[str, Sequence[RolloutTable]] = MappingProxyType({}),
+    benchmarks: int = 1,
 ) -> Iterator[Power]:
     """Plan one benchmark from rollouts of each agent, and a second run where tasks have one.
 
@@ -127,13 +140,20 @@ def power_of_tables(
     of each: the next run has as many as the newest.
     """
     plan = plan_of(benchmark)
+    numbers = [_numbers_tested(benchmark, plan, table) for table in tables.values()]
+    sharing = max(sum(numbers), 1) * benchmarks
     for agent, table in tables.items():
         of_runs = recorded.get(agent, (table,))
         n, k = len(table.tasks), _rollouts_of_next(of_runs[-1])
         for name in benchmark.spec.gated:
             power = Power(agent, name, n, k, math.nan, 0.0, None, source)
             try:
-                given = _Recorded(table=table, runs=of_runs, second=runs.get(agent))
+                given = _Recorded(
+                    sharing=sharing,
+                    table=table,
+                    runs=of_runs,
+                    second=runs.get(agent),
+                )
                 yield _metric_power(benchmark, plan, power, given)
             except EvalMetricsError as error:
                 yield structs.replace(power, reason=error.message)
@@ -144,11 +164,46 @@ def _rollouts_of_next(newest: RolloutTable) -> int:
     return int(np.median(newest.counts)) if len(newest) else 0
 
 
-def _level(benchmark: Benchmark, alpha: float, tasks: int, *, k: int) -> float:
-    """Return the level that the gates of single tasks and slices leave to the mean."""
+def _numbers_tested(
+    benchmark: Benchmark, plan: metrics.Plan, table: RolloutTable
+) -> int:
+    """Count the numbers that an agent's tests are of: names of one count once.
+
+    Numbers that hang together, such as pass@1 and pass@4, cost the run somewhat less.
+    """
+    source = metrics.SampleSource(table, plan.spec.reward)
+    numbers: list[_Numbers] = []
+    others = 0
+    for text in benchmark.spec.gated:
+        if not rule_of(benchmark, text, bounded=True).tests:
+            continue
+        values = None
+        with suppress(EvalMetricsError):
+            metric = plan.names.bind(text)
+            parts = metric.parts(source.sample(metric).rewards)
+            if parts is not None and parts.combine is None:
+                values = parts.values
+        if values is None:
+            others += 1
+        elif not any(_are_names_of_one(values, number) for number in numbers):
+            numbers.append(values)
+    return len(numbers) + others
+
+
+def _are_names_of_one(values: _Numbers, others: _Numbers) -> bool:
+    return values.shape == others.shape and bool(np.allclose(values, others, atol=0))
+
+
+def _level(
+    benchmark: Benchmark, alpha: float, tasks: int, *, before: int, now: int
+) -> float:
+    """Return the level that the gates of single tasks and slices leave to the mean.
+
+    Of tasks with so many rollouts `before`, in the baseline, and `now`.
+    """
     share = 1.0
     single = settings_of(benchmark).single_tasks
-    if single and tasks and log_least_p(k, k) < math.log(gates.SHARE * alpha):
+    if single and tasks and log_least_p(before, now) < math.log(gates.SHARE * alpha):
         share -= gates.SHARE
     if benchmark.spec.breakdown:
         share -= gates.SLICES_SHARE
@@ -191,7 +246,9 @@ def _noise_of_runs(
     )
 
 
-def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
+def _assumed(
+    benchmark: Benchmark, error: EvalMetricsError, *, benchmarks: int
+) -> Power:
     spec, name = benchmark.spec, benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
@@ -208,7 +265,8 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     too_few = _too_few(tasks, rule.alpha)
     if too_few:
         return structs.replace(unknown, reason=too_few if tasks else error.message)
-    unit = stats.mde_factor(tasks - 1, _level(benchmark, rule.alpha, tasks, k=k))
+    level = _level(benchmark, rule.alpha, tasks, before=k, now=k)
+    unit = stats.mde_factor(tasks - 1, level / benchmarks)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
     return structs.replace(
@@ -255,13 +313,15 @@ def _metric_power(
     if benchmark.spec.cluster is not None:
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return structs.replace(power, reason=reason)
+    before = int(np.median(rewards.counts))
+    level = _level(benchmark, rule.alpha, n, before=before, now=k)
+    alpha = level / recorded.sharing
     if is_single:
-        by_second_run = _by_second_run(benchmark, plan, power, recorded)
+        by_second_run = _by_second_run(benchmark, plan, power, recorded, alpha=alpha)
         if by_second_run is not None:
             return by_second_run
     # rollouts of the baseline for each of the next run
     more = max(float(np.median(rewards.counts)) / max(k, 1), 1e-9)
-    alpha = _level(benchmark, rule.alpha, n, k=k)
     if parts is None:
         mde = needed_drop(n - 1, alpha).drop(_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
@@ -282,14 +342,21 @@ def _metric_power(
 
 
 def _by_second_run(
-    benchmark: Benchmark, plan: metrics.Plan, power: Power, recorded: _Recorded
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    power: Power,
+    recorded: _Recorded,
+    *,
+    alpha: float,
 ) -> Power | None:
     """Plan by two runs of one rollout each: their comparison states the drop, if it can."""
     run = recorded.second
     if run is None:
         return None
     pairing = metrics.Pairing(plan, run, recorded.table, run.counts)
-    compared = compare(comparison_input(benchmark, power.metric, pairing))
+    given = comparison_input(benchmark, power.metric, pairing)
+    rule = structs.replace(given.rule, alpha=alpha)
+    compared = compare(structs.replace(given, rule=rule))
     if not math.isfinite(compared.detectable):
         return None
     return structs.replace(
@@ -329,8 +396,9 @@ def _visible(
         if int(rewards.counts.max()) == 1:
             variance = float(np.var(rewards.values, ddof=1)) or math.nan
         se = math.sqrt(variance * (1 + 1 / more) / n)
-        wanted = rule.max_drop / needed_at(se).factor
-        return needed_at(se).drop(se), rollouts_for(2 * variance * k, n * wanted**2)
+        needed = needed_at(se)
+        wanted = needed.largest_se(rule.max_drop)
+        return needed.drop(se), rollouts_for(2 * variance * k, n * wanted**2)
     good = ends if rule.direction == "higher" else ends[::-1]
     thinned = _Thinned(metric, rewards, k, good, more=more)
     _, se = thinned.lost(0.0)
@@ -341,7 +409,7 @@ def _visible(
 
     share = stats.bisected(gain, -rule.max_drop, 0.0, 1.0, halvings=20)
     within, between = thinned.variances(share)
-    wanted = rule.max_drop / needed.factor
+    wanted = needed.largest_se(rule.max_drop)
     rollouts = rollouts_for(within * k, n * wanted**2 - between)
     return thinned_drop(thinned.lost, needed), rollouts
 

@@ -488,6 +488,7 @@ def finds_stated(rng: np.random.Generator, *, world: str, planned: bool) -> floa
             given.asked,
             {"agent": pool(sides.before)},
             recorded={"agent": sides.before},
+            benchmarks=given.benchmarks,
         )
         stated = next(iter(powers)).mde
     else:
@@ -525,9 +526,6 @@ def power() -> Iterator[Cell]:
         yield Cell("power", world, "plan" if planned else "gate", run, 2_000, limits)
     for world, given in stated_worlds().items():
         for planned in (False, True):
-            # a plan knows of no other benchmarks, and of one run's latencies nothing
-            if planned and (given.benchmarks > 1 or "1 of" in world):
-                continue
             run = partial(finds_stated, world=world, planned=planned)
             column = "plan" if planned else "gate"
             yield Cell("power", world, column, run, given.runs, limits)

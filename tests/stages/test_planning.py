@@ -67,3 +67,34 @@ def test_five_rollouts_leave_the_mean_its_whole_level(tmp_path):
 def test_a_plan_of_many_rollouts_is_no_drop_below_max_drop(tmp_path):
     asked, tables = tables_of(tmp_path, "baseline: {max_drop: 0.2}", [16])
     assert planned(asked, tables).mde > 0.2
+
+
+def test_a_level_that_twenty_benchmarks_share_plans_a_larger_drop(tmp_path):
+    asked, tables = tables_of(tmp_path, "baseline: true", [4])
+    (alone,) = power_of_tables(asked, {"agent": tables[0]})
+    (shared,) = power_of_tables(asked, {"agent": tables[0]}, benchmarks=20)
+    # quantiles of .01 and of .01 / 20, each with that of four of five
+    ratio = (3.29 + 0.84) / (2.33 + 0.84)
+    assert shared.mde / alone.mde == pytest.approx(ratio, abs=0.06)
+
+
+def test_two_numbers_share_the_level_and_names_of_one_do_not(tmp_path):
+    rows = (np.random.default_rng(2).random((50, 4)) < 0.6).astype(float).tolist()
+    write_rows(tmp_path, "new.jsonl", rows)
+    drops = {}
+    for metrics in ("mean_reward", "mean_reward, pass@1", "mean_reward, pass@4"):
+        keys = f"metrics: [{metrics}]\nbaseline: true"
+        _, loaded = load(benchmark(tmp_path, keys))
+        first = next(power_of_tables(loaded.benchmark, {"agent": loaded.table}))
+        drops[metrics] = first.mde
+    assert drops["mean_reward, pass@1"] == drops["mean_reward"]
+    assert drops["mean_reward, pass@4"] > drops["mean_reward"]
+
+
+def test_several_rollouts_of_the_baseline_let_single_tasks_prove_something(tmp_path):
+    """Of four rollouts against twelve, single tasks can: the mean keeps the rest."""
+    asked, tables = tables_of(tmp_path, "baseline: {run_noise: 0%}", [4, 4, 4])
+    without, _ = tables_of(
+        tmp_path, "baseline: {run_noise: 0%, single_tasks: false}", [4]
+    )
+    assert planned(asked, tables).mde > planned(without, tables).mde

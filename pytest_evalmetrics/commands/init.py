@@ -104,16 +104,49 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     if written.open_lines:
         lines = "".join(f"  {line}\n" for line in written.open_lines)
         then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
-        return f"{text}Nothing is recorded yet. Fill in:\n{lines}{then}", 1
+        return f"{text}Nothing is recorded yet. Fill in:\n{fitted(lines)}{then}", 1
     config.args[:] = [str(written.path)]
     config.option.evalmetrics_update = True
     # one benchmark: workers of pytest-xdist would only take time to start
     for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
         if hasattr(config.option, option):
             setattr(config.option, option, value)
-    text += f"From now on: pytest {name}\n"
-    text += _detectable(written)
-    return text + _collected(config, written, adds=adds_path), None
+    ending = _Ending(
+        name=name,
+        detectable=_detectable(written),
+        collected=_collected(config, written, adds=adds_path),
+    )
+    config.pluginmanager.register(ending, "evalmetrics-init")
+    return text, None
+
+
+class _Ending:
+    """Says after the run what the new benchmark can detect, and how it goes on."""
+
+    def __init__(self, *, name: str, detectable: str, collected: str) -> None:
+        self._name = name
+        self._detectable = detectable
+        self._collected = collected
+        self._is_recorded = False
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Notice whether the baseline was recorded."""
+        self._is_recorded = exitstatus == 0
+
+    def pytest_unconfigure(self) -> None:
+        """Print it below the results of the run."""
+        going_on = (
+            f"Commit {self._name} and __baselines__. From now on: pytest {self._name}\n"
+        )
+        if not self._is_recorded:
+            going_on = (
+                f"{self._name} is written, and no baseline is recorded: change what is said "
+                f"above, then: pytest {self._name} --evalmetrics-update\n"
+            )
+        from pytest_evalmetrics.commands.paragraphs import fitted
+
+        text = f"{self._detectable}{self._collected}{going_on}"
+        sys.stdout.write(f"\n{fitted(text)}")
 
 
 def _detectable(written: WrittenBenchmark) -> str:

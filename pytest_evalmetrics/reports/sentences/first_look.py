@@ -28,11 +28,12 @@ def detectable_text(powers: Sequence[Power]) -> str:
     shared = f", over {_size(powers[0])}" if len(sizes) == 1 else ""
     agents = {power.agent for power in powers}
     lines = [f"What its gates detect with 80 % power{shared}:"]
+    metrics_of: dict[str, list[str]] = {}
     for power in powers:
         of_agent = f"{power.agent}, " if len(agents) > 1 else ""
-        lines.append(
-            f"  {of_agent}{power.metric}: {_detected(power, is_sized=not shared)}"
-        )
+        detected = _detected(power, is_sized=not shared)
+        metrics_of.setdefault(detected, []).append(f"{of_agent}{power.metric}")
+    lines += [f"  {', '.join(metrics)}: {text}" for text, metrics in metrics_of.items()]
     worst = _WORST if any(power.is_worst for power in powers) else ""
     return "\n".join(lines) + f"\n{worst}"
 

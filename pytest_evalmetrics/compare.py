@@ -214,6 +214,7 @@ def _as_guessed(
     read: Callable[[dict[str, Any]], T],
 ) -> T:
     """Read runs as it is proposed, if nothing of it is open."""
+    from pytest_evalmetrics.reports.paragraphs import fitted
     from pytest_evalmetrics.spec import FieldMap
 
     named = _named(given, _FIELDS)
@@ -223,7 +224,7 @@ def _as_guessed(
     guess = visible(f"{paths[0].name} is read so: {'; '.join(proposal.reasons)}")
     if proposal.reasons and guess != given.guess:  # which all candidates share
         given.guess = guess
-        sys.stderr.write(f"evalmetrics {given.command}: {guess}\n")
+        sys.stderr.write(fitted(f"evalmetrics {given.command}: {guess}\n"))
     if given.missing is None:
         _must_be_judged(paths, FieldMap(**{**named, "reward": proposal.reward}))
     keys: dict[str, Any] = {**proposal.keys}

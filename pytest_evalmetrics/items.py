@@ -563,10 +563,15 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
     if not planned:
-        return [], True
+        return _no_benchmark_file(session), False
     width = session_of(session.config).width()
     text = [*power_lines(planned, width)]
     return [*text, *shown_paragraph(calls, width)], True
+
+
+def _no_benchmark_file(session: pytest.Session) -> list[str]:
+    pattern = " ".join(session.config.getini("evalmetrics_files"))
+    return [f"no benchmark file was found: they are named {pattern}"]
 
 
 def _calls_planned(
@@ -615,6 +620,7 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     pages: list[dict[str, object]] = []
     proposed: dict[str, list[tuple[Benchmark, Mapping[tuple[str, ...], str]]]] = {}
     good = True
+    width = session_of(session.config).width()
     for item in _benchmarks(session):
         with names_for(item):
             try:
@@ -632,7 +638,7 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
                 charts = []
                 good = False
         text = [visible(line) for line in words]
-        lines += ["", item.nodeid, *text]
+        lines += ["", item.nodeid, *shown_paragraph(text, width)]
         pages.append({"id": item.nodeid, "text": text, "charts": charts})
         proposed.setdefault(item.nodeid.partition("::")[0], []).append(
             (item.benchmark, advice)
@@ -645,13 +651,16 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
         try:
             make_folder(page.parent)
             write_noise_page(page, {"benchmarks": pages, "patch": diffs})
-            lines += ["", f"the same as a page, with each run's values: {page}"]
+            at = f"the same as a page, with each run's values: {page}"
+            lines += ["", *shown_paragraph([at], width)]
         except errors.EvalMetricsError as error:
             lines = [*lines, "", str(error)]
             good = False
     if diffs:
         way = "settings that fit it, as a patch: git apply takes what is printed from here on"
-        lines += ["", way]
+        lines += ["", *shown_paragraph([way], width)]
+    if not pages:
+        return _no_benchmark_file(session), False
     return [*lines, *diffs], good
 
 
@@ -692,8 +701,7 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
             problems = all_problems(item.benchmark, hooked=hooked, replays=replays)
             files.setdefault(file, []).extend(problems)
     if not files:
-        pattern = " ".join(session.config.getini("evalmetrics_files"))
-        return [f"no benchmark file was found: they are named {pattern}"], False
+        return _no_benchmark_file(session), False
     lines = []
     for file, of_file in sorted(files.items(), key=lambda item: item[0].nodeid):
         columns = columns_of(file.path) if of_file else {}

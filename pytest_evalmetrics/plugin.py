@@ -214,6 +214,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         with let_register(config):
             text, status = _first_benchmark(config, rollouts)
     except EvalMetricsError as error:
+        if settings.COMMAND in config.stash:
+            from pytest_evalmetrics.commands.in_pytest import refused
+
+            return refused("init", error)
         raise pytest.UsageError(visible_lines(str(error))) from None
     print(text, end="")
     return status

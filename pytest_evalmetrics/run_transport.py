@@ -187,6 +187,11 @@ def journal_answer(
     if action == "clear":
         return f"{many(clear_journal(journal), 'answer')} dropped\n"
     if file is not None and action == "export":
+        if not journal.is_file():
+            raise EvalMetricsError(
+                f"there is no journal yet: {journal}",
+                hint="it begins with the first answer of a model, a judge or an endpoint",
+            )
         count = export_journal(journal, base / file)
         return f"{many(count, 'answer')} exported to {file}\n"
     if file is not None:

@@ -205,7 +205,8 @@ def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bo
         lines.append(f"{deleted} deleted")
     else:
         count = many(len(unused), "unused baseline")
-        lines.append(f"{count}: `evalmetrics baselines delete` deletes them")
+        which = "it" if len(unused) == 1 else "them"
+        lines.append(f"{count}: `evalmetrics baselines delete` deletes {which}")
     return lines, not failures
 
 

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.cases.removal import Removed
 
 _DESCRIPTION = """\
-Append a failure in production to a data set, as a task that every later run answers.
+Append a failure in production to a data set, as a task that every later run
+answers.
 
-TRACE is an export of OpenTelemetry (OTLP JSON), Langfuse, Phoenix or LangSmith. The task
-keeps the question, what was retrieved, and the wrong answer; secrets and personal details are
-replaced by marks such as [email 1].
+TRACE is an export of OpenTelemetry (OTLP JSON), Langfuse, Phoenix or LangSmith.
+The task keeps the question, what was retrieved, and the wrong answer; secrets
+and personal details are replaced by marks such as [email 1].
 """
 _EXAMPLE = """\
 example:
-  evalmetrics case add trace.json --reason "quoted the old price" --dataset data/support.jsonl
+  evalmetrics case add trace.json --reason "quoted the old price"
 """
 _PREVIEW = 72  # characters of a text that the terminal shows
 
@@ -58,7 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="evalmetrics case", description="Keep failures as tasks."
+        prog="evalmetrics case",
+        description="Keep failures as tasks.",
+        epilog=_EXAMPLE,
+        formatter_class=RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="add")
     add = actions.add_parser(

@@ -50,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     name = given[0] if given else ""
     if name not in _COMMANDS:
+        if name and not name.startswith("-"):
+            return _unknown(name)
         _parser_of_all().parse_args(given or ["--help"])
         return 2
     if name == "case":  # it has commands of its own
@@ -90,6 +92,17 @@ def _parsed(name: str, arguments: Sequence[str]) -> tuple[Any, Namespace]:
     if problem:
         parser.error(problem)
     return module, asked
+
+
+def _unknown(name: str) -> int:
+    """Refuse a command that is not there."""
+    from pytest_evalmetrics.errors import did_you_mean
+
+    guess = did_you_mean(name, list(_COMMANDS), what="there are")
+    from pytest_evalmetrics.reports.paragraphs import fitted
+
+    sys.stderr.write(fitted(f"evalmetrics: there is no command {name!r}: {guess}\n"))
+    return 2
 
 
 def _parser_of_all() -> ArgumentParser:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 EXAMPLE = """
 example:
-  evalmetrics accept evals/math.bench.yaml::math --reason "the shorter prompt is worth 1 %"
+  evalmetrics accept evals/math.bench.yaml::math --reason "a cheaper model"
 
-Without an id, every benchmark of the last report that its baseline does not let pass. Nothing
-is called: paid answers come from the journal. What differs from the report is not recorded.
+Without an id, it accepts every benchmark of the last report that fails against
+its baseline. It calls nothing: paid answers come from the journal. A run that
+differs from the report is not recorded.
 """
 
 

@@ -13,8 +13,8 @@ EXAMPLE = """
 example:
   evalmetrics calibrate evals/math.bench.yaml --runs 5
 
-It prints the noise between runs, what dominates it, flaky tasks and false alarms, and a patch
-with settings that fit it: git apply takes what follows the patch's first line.
+It prints the noise between runs, what dominates it, flaky tasks and false
+alarms, and a patch with settings that fit it, for `git apply`.
 """
 
 

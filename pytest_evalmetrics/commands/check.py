@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 EXAMPLE = """
 example:
   evalmetrics check evals/
-  evals/math.bench.yaml:7:5: 'metrcs' is unknown: did you mean 'metrics'?
 
-Exit status: 0 without a problem, 1 with one, or if there is no benchmark file.
+It prints a line for each problem, with file, line and column. Exit status: 0
+without a problem, 1 with one, or if there is no benchmark file.
 """
 
 

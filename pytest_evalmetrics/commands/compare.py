@@ -17,7 +17,7 @@ EXAMPLE = """
 example:
   evalmetrics compare main.jsonl branch.jsonl --task id --reward correct
 
-Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read.
+Exit status: 0 nothing worse, 1 a regression or no verdict, 2 an unreadable run.
 """
 _FORMATS = ("text", "markdown", "json", "html")
 

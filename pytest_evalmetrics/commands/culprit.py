@@ -18,7 +18,7 @@ example, the oldest run first, or the artifacts of the commits of git:
   evalmetrics culprit monday.jsonl tuesday.jsonl wednesday.jsonl
   evalmetrics culprit 'v1..HEAD=artifacts/{commit}'
 
-Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read.
+Exit status: 0 nothing worse, 1 a regression or no verdict, 2 an unreadable run.
 """
 
 
@@ -30,7 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def answer(given: Namespace, _config: pytest.Config) -> int:
     """Find the run."""
     from pytest_evalmetrics import compare  # loads numpy
+    from pytest_evalmetrics.reports.paragraphs import fitted
 
     lines, is_worse = compare.find_culprit(given)
-    sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
+    sys.stdout.write(fitted("".join(f"{visible(line)}\n" for line in lines)))
     return int(is_worse)

@@ -26,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def answer(given: Namespace, _config: pytest.Config) -> int:
     """Explain the name."""
-    from pytest_evalmetrics.commands.paragraphs import fitted
     from pytest_evalmetrics.listing import explained  # loads numpy
+    from pytest_evalmetrics.reports.paragraphs import fitted
 
     sys.stdout.write(fitted(f"{explained(given.name)}\n"))
     return 0

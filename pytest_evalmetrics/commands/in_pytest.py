@@ -73,7 +73,9 @@ def answer_in(
 
 def refused(name: str, error: EvalMetricsError) -> int:
     """Print an error of a command, and return its status."""
-    sys.stderr.write(f"evalmetrics {name}: {visible_lines(str(error))}\n")
+    from pytest_evalmetrics.reports.paragraphs import fitted
+
+    sys.stderr.write(fitted(f"evalmetrics {name}: {visible_lines(str(error))}\n"))
     return _ERROR
 
 

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 EXAMPLE = """
 example:
   evalmetrics init results.json
-  evalmetrics init results.csv --task question_id --reward grade --max-drop 0.05
+  evalmetrics init grades.csv --task question_id --reward grade --max-drop 0.05
 
-It writes NAME.bench.yaml beside you, shows what it read and what the gates can see, and records
-the baseline. Where two readings are as likely, it leaves a line open and records nothing.
+It writes NAME.bench.yaml to the current folder, shows what it read, records
+the baseline, and says what the gates can detect. Where two readings are as
+likely, it leaves a line open and records nothing.
 """
 _ASKED = ("rows", "task", "reward", "max-drop")
 _PROMPT = "Enter takes these; or change one, such as: reward correct\n> "
@@ -81,8 +82,8 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     -------
     What to print, and the exit status: None lets pytest run the benchmark.
     """
-    from pytest_evalmetrics.commands.paragraphs import fitted
     from pytest_evalmetrics.layout import visible
+    from pytest_evalmetrics.reports.paragraphs import fitted
     from pytest_evalmetrics.reports.sentences.notes import note_texts
     from pytest_evalmetrics.rollouts.survey import Choices, write_benchmark
 
@@ -143,7 +144,7 @@ class _Ending:
                 f"{self._name} is written, and no baseline is recorded: change what is said "
                 f"above, then: pytest {self._name} --evalmetrics-update\n"
             )
-        from pytest_evalmetrics.commands.paragraphs import fitted
+        from pytest_evalmetrics.reports.paragraphs import fitted
 
         text = f"{self._detectable}{self._collected}{going_on}"
         sys.stdout.write(f"\n{fitted(text)}")

@@ -53,7 +53,7 @@ def answer(given: Namespace, config: pytest.Config) -> int:
             given.path, given.to_parquet, base, given.label, describe=note_text
         )
     else:
-        from pytest_evalmetrics.commands.paragraphs import fitted
+        from pytest_evalmetrics.reports.paragraphs import fitted
         from pytest_evalmetrics.rollouts.survey import survey
 
         surveyed = survey(given.path, base, note_text)

@@ -46,9 +46,9 @@ def problem_of(given: Namespace) -> str:
 def answer(given: Namespace, config: pytest.Config) -> int:
     """Show, copy or empty the journal."""
     from pytest_evalmetrics import run_transport  # loads asyncio
+    from pytest_evalmetrics.reports.paragraphs import fitted
 
     other = None if given.journal is None else Path(given.journal)
-    sys.stdout.write(
-        run_transport.journal_answer(config, given.action, given.file, other)
-    )
+    text = run_transport.journal_answer(config, given.action, given.file, other)
+    sys.stdout.write(fitted(text))
     return 0

@@ -24,8 +24,8 @@ def add_arguments(_parser: ArgumentParser) -> None:
 
 def answer(_given: Namespace, _config: pytest.Config) -> int:
     """List the names."""
-    from pytest_evalmetrics.commands.paragraphs import fitted
     from pytest_evalmetrics.listing import listed  # loads numpy
+    from pytest_evalmetrics.reports.paragraphs import fitted
 
     sys.stdout.write(fitted(f"{listed()}\n"))
     return 0

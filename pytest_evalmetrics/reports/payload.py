@@ -57,9 +57,8 @@ class Payload(TypedDict):
     # run; empty if nothing was called
     usage: dict[str, Any]
     warnings: list[str]  # about this run, not about the benchmark
-    baseline: NotRequired[
-        dict[str, Any]
-    ]  # the run as the history keeps it, where asked to
+    # the run as the history keeps it, where asked to
+    baseline: NotRequired[dict[str, Any]]
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -316,7 +315,7 @@ def rollout_lines(scored: RowScores) -> Iterator[bytes]:
         answers = decoder.decode(scored.answers(row.index))
         kept = answers[0] if answers else {"item": {}}
         item = kept["item"]
-        mark: dict[str, Any] = {
+        mark: dict[str, object] = {
             "added": [key for key in added if key not in item],
             "row": {key: item[key] for key in added if key in item},
         }
@@ -324,13 +323,13 @@ def rollout_lines(scored: RowScores) -> Iterator[bytes]:
         yield encoder.encode({**item, **added, MARK: mark}) + b"\n"
 
 
-def _added_keys(row: _ScoredRow) -> dict[str, Any]:
+def _added_keys(row: _ScoredRow) -> dict[str, object]:
     """Return what a rollout's line has beside the row's own keys."""
     scores = {
         name: int(score) if name in COUNTED_SCORES and score is not None else score
         for name, score in row.scores.items()
     }
-    added: dict[str, Any] = {
+    added: dict[str, object] = {
         "_ng_task_index": row.task,
         "_ng_rollout_index": row.sample,
     }

@@ -7,7 +7,6 @@ trusts anything that a pull request's own run may have written; its report is on
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -17,7 +16,9 @@ import urllib.request
 from contextlib import suppress
 from itertools import accumulate, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
 
 from pytest_evalmetrics.reports.report_json import read_report
 from pytest_evalmetrics.reports.summary import comment
@@ -92,30 +93,107 @@ def _cut(text: str, most: int) -> str:
 # -- GitHub ----------------------------------------------------------------------------------
 
 
-def _ask(path: str, *, method: str = "GET", body: Any = None, **query: Any) -> Any:
+class _Owner(msgspec.Struct, frozen=True):
+    """Who owns a repository."""
+
+    login: str = ""
+
+
+class _Repository(msgspec.Struct, frozen=True):
+    """A repository that a run has judged: a fork, where the change is from one."""
+
+    owner: _Owner | None = None
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """A workflow's run."""
+
+    id: int
+    event: str = ""
+    html_url: str = ""
+    name: str = ""
+    head_branch: str | None = None
+    head_sha: str = ""
+    head_repository: _Repository | None = None
+
+
+class _Runs(msgspec.Struct, frozen=True):
+    """Runs of a workflow, the newest first."""
+
+    workflow_runs: list[_Run]
+
+
+class _Event(msgspec.Struct, frozen=True):
+    """What started this workflow."""
+
+    workflow_run: _Run | None = None
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """The newest commit of a pull request."""
+
+    sha: str
+
+
+class _Pull(msgspec.Struct, frozen=True):
+    """A pull request."""
+
+    number: int
+    head: _Head
+
+
+class _User(msgspec.Struct, frozen=True):
+    """Who wrote a comment."""
+
+    type: str = ""
+
+
+class _Comment(msgspec.Struct, frozen=True):
+    """A comment on a pull request."""
+
+    id: int = 0
+    html_url: str = ""
+    body: str | None = None
+    user: _User | None = None
+
+
+_Answer = TypeVar("_Answer")
+
+
+def _ask(
+    kind: type[_Answer],
+    path: str,
+    *,
+    method: str = "GET",
+    body: Mapping[str, str] | None = None,
+    query: Mapping[str, str | int] | None = None,
+) -> _Answer:
     """Send one request about the repository; a fault ends the program with GitHub's words."""
     api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
     url = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}/{path}"
     url += f"?{urllib.parse.urlencode(query)}" if query else ""
-    data = None if body is None else json.dumps(body).encode()
+    data = None if body is None else msgspec.json.encode(body)
     request = urllib.request.Request(url, data, method=method)  # noqa: S310 - GitHub's own URL
     request.add_header("Authorization", f"Bearer {os.environ['GITHUB_TOKEN']}")
     request.add_header("Accept", "application/vnd.github+json")
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - the same
-            return json.load(answer)
+            return msgspec.json.decode(answer.read(), type=kind)
     except urllib.error.HTTPError as error:
-        answer = f"{error.code}: {error.read(500).decode(errors='replace')}"
+        words = f"{error.code}: {error.read(500).decode(errors='replace')}"
         hint = _PERMISSIONS if error.code in (401, 403) else ""
-        sys.exit(f"{method} {path}: GitHub answered {answer}{hint}")
-    except (OSError, ValueError) as error:
+        sys.exit(f"{method} {path}: GitHub answered {words}{hint}")
+    except (OSError, ValueError, msgspec.DecodeError) as error:
         sys.exit(f"{method} {path}: GitHub did not answer: {error}")
 
 
-def _entries(path: str, **query: Any) -> Iterator[dict[str, Any]]:
+def _entries(
+    kind: type[list[_Answer]], path: str, query: Mapping[str, str] | None = None
+) -> Iterator[_Answer]:
     """Yield all entries of a list that comes in pages."""
     for page in count(1):
-        entries = _ask(path, per_page=_PAGE, page=page, **query)
+        numbers: dict[str, str | int] = {"per_page": _PAGE, "page": page}
+        entries = _ask(kind, path, query={**numbers, **(query or {})})
         yield from entries
         if len(entries) < _PAGE:
             return
@@ -125,31 +203,33 @@ def _last_run(branch: str) -> str:
     """Find the last successful run of this workflow for a push, not for a fork's branch."""
     file = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].rpartition("/")[2]
     path = f"actions/workflows/{urllib.parse.quote(file)}/runs"
-    runs = _ask(path, branch=branch, event="push", status="success", per_page=1)[
-        "workflow_runs"
-    ]
-    return str(runs[0]["id"]) if runs else ""
+    query: dict[str, str | int] = {
+        "branch": branch,
+        "event": "push",
+        "status": "success",
+        "per_page": 1,
+    }
+    runs = _ask(_Runs, path, query=query).workflow_runs
+    return str(runs[0].id) if runs else ""
 
 
-def _pull_of(run: Mapping[str, Any]) -> int | None:
+def _pull_of(run: _Run) -> int | None:
     """Find the open pull request that a run has judged, by GitHub's own record of it."""
-    if run["event"] != "pull_request":
+    if run.event != "pull_request":
         return None
-    head = run.get("head_repository") or {}
-    branch = f"{(head.get('owner') or {}).get('login')}:{run['head_branch']}"
-    pulls = _entries("pulls", state="open", head=branch)
-    numbers = (
-        int(pull["number"]) for pull in pulls if pull["head"]["sha"] == run["head_sha"]
-    )
-    return next(numbers, None)
+    owner = run.head_repository.owner if run.head_repository else None
+    login = owner.login if owner else None
+    head = f"{login}:{run.head_branch}"
+    for pull in _entries(list[_Pull], "pulls", {"state": "open", "head": head}):
+        if pull.head.sha == run.head_sha:
+            return pull.number
+    return None
 
 
 def _written_comment(folder: Path, page_url: str) -> str:
     """Write the comment, or renew the one that is there; return a line about it."""
-    event = json.loads(
-        Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8")
-    )
-    run = event.get("workflow_run")
+    event = Path(os.environ["GITHUB_EVENT_PATH"]).read_bytes()
+    run = msgspec.json.decode(event, type=_Event).workflow_run
     if run is None:
         sys.exit(
             "a comment is written by a workflow that runs `on: workflow_run`; see the guide"
@@ -157,19 +237,20 @@ def _written_comment(folder: Path, page_url: str) -> str:
     number = _pull_of(run)
     if number is None:
         return "no comment: the run is of no pull request, or no longer of its newest commit"
-    marker = f"<!-- pytest-evalmetrics: {_name(str(run.get('name')))} -->"
+    marker = f"<!-- pytest-evalmetrics: {_name(run.name)} -->"
     text = comment_of(
-        _reports(folder), marker=marker, run_url=run["html_url"], page_url=page_url
+        _reports(folder), marker=marker, run_url=run.html_url, page_url=page_url
     )
-    for old in _entries(f"issues/{number}/comments"):
+    comments = f"issues/{number}/comments"
+    for old in _entries(list[_Comment], comments):
         # anybody may write a comment that begins so; only an app's is ours to edit
-        if old["user"]["type"] == "Bot" and (old["body"] or "").startswith(marker):
-            path = f"issues/comments/{old['id']}"
-            return (
-                f"updated {_ask(path, method='PATCH', body={'body': text})['html_url']}"
-            )
-    comment = _ask(f"issues/{number}/comments", method="POST", body={"body": text})
-    return f"wrote {comment['html_url']}"
+        is_of_app = old.user is not None and old.user.type == "Bot"
+        if is_of_app and (old.body or "").startswith(marker):
+            path = f"issues/comments/{old.id}"
+            updated = _ask(_Comment, path, method="PATCH", body={"body": text})
+            return f"updated {updated.html_url}"
+    written = _ask(_Comment, comments, method="POST", body={"body": text})
+    return f"wrote {written.html_url}"
 
 
 def _reports(folder: Path) -> dict[str, bytes]:

@@ -157,7 +157,7 @@ def _with_each_estimate_once(result: BenchmarkResult) -> BenchmarkResult:
     return structs.replace(result, checks=checks)
 
 
-def as_json(value: Mapping[str, Any]) -> bytes:
+def as_json(value: Mapping[str, object]) -> bytes:
     """Write a report, indented if it is small; ValueError for NaN, which msgspec writes as null."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     try:
@@ -236,7 +236,7 @@ def _written(target: object, run: FinishedRun, prefix: str) -> Iterator[Path]:
     yield from map(Path, paths or ())
 
 
-def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
+def write_noise_page(path: Path, data: Mapping[str, object]) -> None:
     """Write the page of a calibration: text and charts of each benchmark, and a patch."""
     _write(path, page_of("noise", data))
 

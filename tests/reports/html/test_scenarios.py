@@ -175,6 +175,15 @@ def test_all_missing_names_each_agent(shown):
     assert "expect: {missing_reward: exclude}" in why
 
 
+def test_an_advisory_failure_has_a_word_and_no_red(shown):
+    browser = shown("advisory")
+    head = browser.text(".verdict")
+    assert "Advisory" in head
+    assert "fails nothing" in head
+    assert "unlikely to be noise" in head
+    assert browser.texts(".verdict.fail, .badge.fail") == []
+
+
 # -- everywhere ------------------------------------------------------------------------------
 
 

@@ -79,6 +79,7 @@ function benchmarkHead(item, about) {
     h("h1", { tabindex: "-1" }, name, " ", badge(item.verdict, true)),
     h("p", { class: "place clamp", title: item.id }, own(item.id)),
     item.xfail ? h("p", { class: "muted" }, "Expected to fail (xfail): it does not count.") : null,
+    item.verdict === "ADVISORY" ? h("p", { class: "muted" }, "Advisory: it is shown, and fails nothing.") : null,
     about ? leadOf(about) : null,
     about ? commonLine(about) : null,
     warningsOf(item),

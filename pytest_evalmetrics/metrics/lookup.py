@@ -55,7 +55,7 @@ class Names(msgspec.Struct, eq=False):
     options: MetricOptions = MetricOptions()
     defined: Mapping[str, MetricKeys] = MappingProxyType({})
     # name -> its canonical name, the metric, and the registered target
-    _targets: dict[str, tuple[str, Any, Any]] = {}
+    _targets: dict[str, tuple[str, object, object]] = {}
     _bound: dict[str, BoundMetric] = {}
 
     @staticmethod
@@ -78,7 +78,7 @@ class Names(msgspec.Struct, eq=False):
                 )
         return self._bound[text]
 
-    def _look_up(self, written: str) -> tuple[str, Any, Any]:
+    def _look_up(self, written: str) -> tuple[str, object, object]:
         """Look up the target of a metric, and cache it."""
         if written in self.defined:
             target = written, self._define(written), self.defined[written]
@@ -121,7 +121,7 @@ class Names(msgspec.Struct, eq=False):
         arguments = (*entry.numbers.items(), *arguments.items())
         return _make(entry.target, arguments, self.options, name)
 
-    def _check_free(self, written: str, canonical: str, target: Any) -> None:
+    def _check_free(self, written: str, canonical: str, target: object) -> None:
         bound = self._targets.get(canonical)
         other = metrics.holder(canonical) if bound is None else bound[2]
         if other is not None and not same(other, target):
@@ -136,7 +136,7 @@ class Names(msgspec.Struct, eq=False):
 
 def _make(
     target: Any,
-    numbers: tuple[tuple[str, Any], ...],
+    numbers: tuple[tuple[str, object], ...],
     options: MetricOptions,
     written: str,
 ) -> Any:

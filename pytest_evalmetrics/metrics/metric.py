@@ -242,7 +242,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     @property
     def extreme(self) -> Literal["", "lowest", "highest"]:
         """The only task that it measures: the ``lowest`` or the ``highest``; empty for all."""
-        extreme: Any = getattr(self.target, "extreme", "")
+        extreme: object = getattr(self.target, "extreme", "")
         return extreme if extreme in ("lowest", "highest") else ""
 
     @property
@@ -409,7 +409,7 @@ class UndefinedMetricError(MetricError):
 def call(
     label: str,
     doing: str,
-    target: Any,
+    target: object,
     function: Callable[..., T],
     *args: object,
     **kwargs: object,

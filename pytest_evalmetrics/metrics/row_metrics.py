@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics.metric import MetricOptions
 
-CLASSES: Final[Mapping[type, Callable[[Any, MetricOptions], Any]]] = {
+CLASSES: Final[Mapping[type, Callable[[Any, MetricOptions], object]]] = {
     metric_keys.AgreementKeys: LabelAgreement,
     metric_keys.ProbabilityKeys: Forecast,
     metric_keys.ShareKeys: Share,

@@ -262,8 +262,8 @@ def _version_of(spec: TargetSpec, files: str) -> str | None:
     return json.dumps([spec.version, source, files])
 
 
-def _target(reference: str) -> Any:
-    target = targets.find(reference).target
+def _target(reference: str) -> Callable[..., object]:
+    target: Any = targets.find(reference).target
     if inspect.isclass(target):
         try:
             target = target()
@@ -287,10 +287,11 @@ def _target(reference: str) -> Any:
             message = f"the target {reference!r} can't be called with a row: {called}"
             hint = "write def answer(row): ...; or (row, sample), with the attempt's number"
             raise RegistryError(message, hint=hint) from None
-    return target
+    answer: Callable[..., object] = target
+    return answer
 
 
-async def _in_a_thread(function: Callable[[], Any]) -> Any:
+async def _in_a_thread(function: Callable[[], object]) -> object:
     """Call a function in a thread of its own, which nothing waits for at the end, in 50 us."""
     future: Future[object] = Future()
     future.set_running_or_notify_cancel()  # it can't be cancelled any more, only abandoned

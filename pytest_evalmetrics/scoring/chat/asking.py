@@ -101,7 +101,7 @@ class _Question(msgspec.Struct, frozen=True):
     messages: Sequence[Message]
     forms: Sequence[JsonObject | None]
 
-    def body(self, form: int) -> JsonObject:
+    def body(self, form: int) -> dict[str, object]:
         return self.model.request(self.messages, response_format=self.forms[form])
 
     async def answered(self, call: Call, read: Callable[[Reply], _T]) -> _T:

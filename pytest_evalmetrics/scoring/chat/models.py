@@ -78,7 +78,7 @@ class ChatModel(msgspec.Struct, frozen=True):
     # the API that its endpoint speaks
     api: Api = "chat"
     # parameters, sent as they are
-    inference: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    inference: Mapping[str, object] = msgspec.field(default_factory=dict)
     # the first message, if there is no other system message
     system_prompt: str | None = None
     # the end of its reasoning
@@ -92,7 +92,7 @@ class ChatModel(msgspec.Struct, frozen=True):
         """Whether its API has a ``response_format``, as chat completions have."""
         return self.api in ("chat", "responses")
 
-    def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
+    def request(self, messages: Sequence[Message], **more: object) -> dict[str, object]:
         """Make the body of a request."""
         roles = [message.get("role") for message in messages]
         whole: list[Message] = list(messages)
@@ -150,7 +150,7 @@ def _endpoint_of(spec: ModelSpec, terms: Terms) -> tuple[Api, Endpoint]:
     """Return the API that a model speaks, and its endpoint."""
     price = spec.price
     api: Api = "chat"
-    more: dict[str, Any] = {}
+    more: dict[str, object] = {}
     if spec.type == "litellm":
         # loads LiteLLM, which takes seconds
         from pytest_evalmetrics.scoring.chat.litellm_sender import (

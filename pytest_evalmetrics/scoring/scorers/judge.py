@@ -173,7 +173,8 @@ class JudgeKeys(JudgedScores, NamedScores):
 
     def make(self, terms: Terms) -> JudgingScorer:
         """Make the scorer of one judgement."""
-        spec: Any = self.judge.model if self.judge else self.judge_model
+        spec = self.judge_model if self.judge is None else self.judge.model
+        assert spec is not None  # noqa: S101 - __post_init__ requires one of both
         judge = Judge(
             model=chat_model(spec, terms, terms.judging),
             kind=self.type.replace("_", "-"),

@@ -389,7 +389,8 @@ class LlmJudgeSpec(judging.JudgedScores):
                 self.prompt_template, f"the scorer {self.type}", conversations=False
             )
             notes = _bare_note(self.prompt_template)
-        spec: Any = self.model or self.judge_model
+        spec = self.model or self.judge_model
+        assert spec is not None  # noqa: S101 - __post_init__ requires one of both
         model = chat_model(spec, terms, terms.judging)
         judge = judging.Judge(model, "llm-judge", versions, digest)
         in_templates = _in_templates(self.scores)

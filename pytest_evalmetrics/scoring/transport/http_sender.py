@@ -18,6 +18,8 @@ from pytest_evalmetrics.scoring.transport.origin_state import Fault
 from pytest_evalmetrics.scoring.transport.wire import RawResponse, SendFailure
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import aiohttp
 
     from pytest_evalmetrics.scoring.transport.endpoints import Endpoint
@@ -63,7 +65,7 @@ class HttpSender:
             headers[endpoint.key_header] = endpoint.secret.reveal()
         elif endpoint.secret is not None:
             headers["Authorization"] = f"Bearer {endpoint.secret.reveal()}"
-        body: Any = None
+        body: object = None
         if payload is not None and len(payload) < _LARGE_BODY:
             body = aiohttp.BytesPayload(payload, content_type=_JSON)
         elif payload is not None:
@@ -104,7 +106,7 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
 
 
 def _failure(
-    aiohttp: Any, error: Exception, url: str, proxy: str | None
+    aiohttp: ModuleType, error: Exception, url: str, proxy: str | None
 ) -> SendFailure:
     """Word an error of aiohttp; its own words may name proxies and passwords."""
     parts = urlsplit(url)
@@ -126,7 +128,7 @@ def _failure(
     return _broken_answer(aiohttp, error, where)
 
 
-def _broken_answer(aiohttp: Any, error: Exception, where: str) -> SendFailure:
+def _broken_answer(aiohttp: ModuleType, error: Exception, where: str) -> SendFailure:
     if isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError):
         return SendFailure(
             "encoding", f"{where} answered in another encoding than its head says"
@@ -140,7 +142,7 @@ def _broken_answer(aiohttp: Any, error: Exception, where: str) -> SendFailure:
     )
 
 
-def _tls_failure(aiohttp: Any, error: Exception, where: str) -> SendFailure:
+def _tls_failure(aiohttp: ModuleType, error: Exception, where: str) -> SendFailure:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         refused: Any = error
         why = getattr(refused.certificate_error, "verify_message", "") or "not trusted"

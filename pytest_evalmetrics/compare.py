@@ -221,7 +221,9 @@ def _as_guessed(
     for question, choices in proposal.questions.items():
         if question not in ("direction", "missing"):  # asked for below
             raise _unclear(question, choices, paths[0])
-    guess = visible(f"{paths[0].name} is read so: {'; '.join(proposal.reasons)}")
+    guess = visible(
+        f"{paths[0].name} is read as follows: {'; '.join(proposal.reasons)}"
+    )
     if proposal.reasons and guess != given.guess:  # which all candidates share
         given.guess = guess
         sys.stderr.write(fitted(f"evalmetrics {given.command}: {guess}\n"))

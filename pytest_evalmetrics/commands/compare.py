@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--behaviour",
         action="store_true",
-        help="say too what the agents do otherwise, by their transcripts",
+        help="also report what the agents do differently, by their transcripts",
     )
     parser.add_argument(
         "--max-drop",
@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--margin",
         type=float,
         metavar="X",
-        help="test too that the runs differ by less",
+        help="also test that the runs differ by less",
     )
     parser.add_argument("--format", choices=_FORMATS, default="text")
 

@@ -26,7 +26,7 @@ the baseline, and says what the gates can detect. Where two readings are as
 likely, it leaves a line open and records nothing.
 """
 _ASKED = ("rows", "task", "reward", "max-drop")
-_PROMPT = "Enter takes these; or change one, such as: reward correct\n> "
+_PROMPT = "Press Enter to accept, or change one, for example: reward correct\n> "
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -185,7 +185,7 @@ def _changed_in_place(rollouts: str, base: Path, choices: Choices) -> Choices:
             lines = decision_lines(rollouts, base, choices)
         except EvalMetricsError as error:
             lines = [f"  {error}"]
-        sys.stdout.write("\n".join([f"{rollouts} is read so:", *lines, ""]))
+        sys.stdout.write("\n".join([f"{rollouts} is read as follows:", *lines, ""]))
         try:
             answer = input(_PROMPT)
         except EOFError:

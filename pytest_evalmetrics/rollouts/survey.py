@@ -129,7 +129,11 @@ def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
     fields = keys.get("fields", {})
     rows = next((keys[key] for key in ("rows", "keyed", "lists") if key in keys), "")
     task = fields.get("task", "")
-    drop = "the default" if choices.max_drop is None else f"{choices.max_drop:g}"
+    drop = (
+        "the default, 0.01 of a rate"
+        if choices.max_drop is None
+        else f"{choices.max_drop:g}"
+    )
     decided = {
         "rows": str(rows) or "as the file has them",
         "task": "/".join(task) if isinstance(task, list) else task,

@@ -31,8 +31,9 @@ def _appended(found: re.Match[str], path: str) -> str:
     words = found[2].rstrip()
     if "\n" not in words:
         return f"{head}{words} {path}"
-    indent = re.match(r"\s*", words.rpartition("\n")[2])
-    return f"{head}{words}\n{indent[0] if indent else '    '}{path}"
+    last_line = words.rpartition("\n")[2]
+    indent = last_line[: len(last_line) - len(last_line.lstrip())]
+    return f"{head}{words}\n{indent}{path}"
 
 
 def _listed(found: re.Match[str], path: str) -> str:
@@ -40,7 +41,11 @@ def _listed(found: re.Match[str], path: str) -> str:
     before = found[2].rstrip()
     space = found[2][len(before) :]
     comma = "" if not before or before.endswith(",") else ","
-    gap = "\n    " if "\n" in found[2] else " " if before else ""
+    gap = ""
+    if "\n" in found[2]:
+        gap = "\n    "
+    elif before:
+        gap = " "
     return f'{found[1]}{before}{comma}{gap}"{path}"{space}{found[3]}'
 
 

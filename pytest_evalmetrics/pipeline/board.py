@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
-    from pytest_evalmetrics.scoring.door import Calls, Exchange, Generated
+    from pytest_evalmetrics.scoring.door import AnswerAttempt, Exchange
 
 # the column that a rollout without an answer lacks
 ANSWER = ("output_text",)
@@ -152,17 +152,12 @@ class Board:
             items = compact(exchanges)[1:-1].encode()
             self.requests.add(row.index, self._ranks[scorer.scores[0]], items)
 
-    def attempted(
-        self,
-        row: Row,
-        calls: Calls,
-        generated: Generated | None,
-        failure: RowError | None,
-        *,
-        reason: str,
-        text: bytes,
-    ) -> None:
-        """Take the outcome of generating a row's answer; `text` is the row with it."""
+    def attempted(self, attempt: AnswerAttempt) -> None:
+        """Take the outcome of generating a row's answer."""
+        row = attempt.row
+        calls = attempt.calls
+        generated = attempt.generated
+        failure = attempt.failure
         assert self.generator is not None  # noqa: S101 - else nothing is generated
         if generated is not None:
             scores = generated.measured
@@ -172,9 +167,9 @@ class Board:
             self._cut += generated.reply.finish_reason == "length"
             self._answered += 1
         self.asked(row, self.generator, calls.exchanges)
-        self.answers.add(row.index, 0, text)
+        self.answers.add(row.index, 0, attempt.text)
         if failure is not None:
-            self.lacks(row, ANSWER, failure, reason)
+            self.lacks(row, ANSWER, failure, attempt.reason)
             is_call = isinstance(failure, CallError)
             if is_call and failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)

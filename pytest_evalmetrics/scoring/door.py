@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.scoring.chat.row_calls import Calls, Exchange
 from pytest_evalmetrics.scoring.engines.local import (
+    AnswerAttempt,
     Engine,
     Workload,
     score_here,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "About",
+    "AnswerAttempt",
     "BoundScorer",
     "Budget",
     "CallError",

@@ -74,10 +74,18 @@ class Generated(msgspec.Struct, frozen=True):
     def measured(self) -> dict[str, float]:
         """Its columns, by the names of `GENERATED_SCORES`; NaN for unknown ones."""
         tokens = self.reply.tokens
+        used = (math.nan, math.nan, math.nan)
+        if tokens is not None:
+            used = (
+                float(tokens.prompt),
+                float(tokens.completion),
+                float(tokens.total),
+            )
+        prompt, completion, total = used
         return {
-            "input_tokens": math.nan if tokens is None else float(tokens.prompt),
-            "output_tokens": math.nan if tokens is None else float(tokens.completion),
-            "total_tokens": math.nan if tokens is None else float(tokens.total),
+            "input_tokens": prompt,
+            "output_tokens": completion,
+            "total_tokens": total,
             "latency_s": self.latency_s,
             "cost": self.cost,
             "truncated": float(self.reply.finish_reason == "length"),
@@ -111,7 +119,8 @@ def make_generator(
         return ModelGenerator(spec.model, spec, terms, files)
     except EvalMetricsError as error:
         if error.line is None and error.file is None:
-            error.line = line_of("target" if spec.target is not None else "model")
+            key = "model" if spec.target is None else "target"
+            error.line = line_of(key)
         raise
 
 

@@ -35,6 +35,17 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 
+class AnswerAttempt(msgspec.Struct, frozen=True):
+    """The outcome of answering a row."""
+
+    row: Row
+    calls: Calls  # that it took
+    generated: Generated | None  # None without an answer
+    failure: RowError | None
+    reason: str  # of the failure, without secrets
+    text: bytes  # the row with its answer, as JSON
+
+
 class Answers(Protocol):
     """Takes the answers to rows, see `pipeline`'s `Board`."""
 
@@ -43,18 +54,8 @@ class Answers(Protocol):
         """Answers the rows."""
         ...
 
-    def attempted(
-        self,
-        row: Row,
-        calls: Calls,
-        generated: Generated | None,
-        failure: RowError | None,
-        /,
-        *,
-        reason: str,
-        text: bytes,
-    ) -> None:
-        """Take the outcome of a row; `text` is the row with its answer."""
+    def attempted(self, attempt: AnswerAttempt) -> None:
+        """Take the outcome of a row."""
         ...
 
 
@@ -121,9 +122,15 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
         for scorer in work.scorers:
             await score_row(answered, scorer, calls.following(), work.sink, hide)
     # not hidden: the row is scored again from rollouts.jsonl
-    answering.attempted(
-        row, calls, generated, failure, reason=reason, text=_as_json(kept)
+    attempt = AnswerAttempt(
+        row=row,
+        calls=calls,
+        generated=generated,
+        failure=failure,
+        reason=reason,
+        text=_as_json(kept),
     )
+    answering.attempted(attempt)
 
 
 def _as_json(kept: Mapping[str, object]) -> bytes:

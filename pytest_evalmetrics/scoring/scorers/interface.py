@@ -403,13 +403,18 @@ def summarise_all(
             RubricCount(label, value, int((columns[name] == value).sum()))
             for label, value in meaning.labels
         )
-        yield structs.replace(
-            summarise(name, columns[name]),
-            score_type="rubric" if counts else "range",
-            rubric_distribution=counts,
-            mode_category=_most_frequent(counts),
-            agreement=_agreement(columns, meaning) if meaning.judges else None,
-        )
+        summary = summarise(name, columns[name])
+        if counts:
+            summary = structs.replace(
+                summary,
+                score_type="rubric",
+                rubric_distribution=counts,
+                mode_category=_most_frequent(counts),
+            )
+        if meaning.judges:
+            agreement = _agreement(columns, meaning)
+            summary = structs.replace(summary, agreement=agreement)
+        yield summary
 
 
 def _most_frequent(counts: Sequence[RubricCount]) -> str | None:
@@ -469,12 +474,9 @@ def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agre
     ratings = np.stack([columns[name] for name in about.judges])
     rows = int((~np.isnan(ratings).any(axis=0)).sum())
     alpha = krippendorff_alpha(ratings, about.level)
-    is_undefined = math.isnan(alpha)
-    reason = ""
-    if is_undefined and rows:
+    if not math.isnan(alpha):
+        return Agreement(alpha, about.level, len(ratings), rows)
+    reason = "no row has a score of each"
+    if rows:
         reason = "all their scores are the same"
-    elif is_undefined:
-        reason = "no row has a score of each"
-    return Agreement(
-        None if is_undefined else alpha, about.level, len(ratings), rows, reason
-    )
+    return Agreement(None, about.level, len(ratings), rows, reason)

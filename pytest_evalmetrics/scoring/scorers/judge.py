@@ -164,12 +164,10 @@ class JudgeKeys(JudgedScores, NamedScores):
 
     def __post_init__(self) -> None:
         """Require one judge, written in one way."""
-        if (self.judge_model is None) == (self.judge is None):
-            raise refuse(
-                "judge_model is missing: {url, name, api_key_secret}"
-                if self.judge is None
-                else "judge_model and judge say the same: write one of them"
-            )
+        if self.judge_model is None and self.judge is None:
+            raise refuse("judge_model is missing: {url, name, api_key_secret}")
+        if self.judge_model is not None and self.judge is not None:
+            raise refuse("judge_model and judge say the same: write one of them")
 
     def make(self, terms: Terms) -> JudgingScorer:
         """Make the scorer of one judgement."""

@@ -82,8 +82,11 @@ Answer with a JSON object and nothing else: {{"user_goal": "...", "end_state": "
         outcome = await ask(prompt, user_goal=TEXT, end_state=TEXT)
         goal = outcome.text("user_goal")
         end = outcome.text("end_state")
+        wanted = goal
+        if reference is not None:
+            wanted = reference
         prompt = f"""\
-{judging.about(wanted=goal if reference is None else reference, arrived_at=end)}
+{judging.about(wanted=wanted, arrived_at=end)}
 
 Compare the outcome that was wanted with the outcome that was arrived at. The verdict is 1 if all \
 that was wanted has been arrived at, in whatever words, and 0 if something of it is missing, \
@@ -205,10 +208,12 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
         matched, *refusals = await side_by_side([matching, *refusing])
         on_topic = _in_order(topics, matched.objects("matches"))
         answered = [not refusal.truth("refused") for refusal in refusals]
-        reasons = [
-            f"{topic}: {'answered' if was else 'refused'}, {'on' if on else 'off'} topic"
-            for topic, was, on in zip(topics, answered, on_topic, strict=True)
-        ]
+        reasons = []
+        outcomes = zip(topics, answered, on_topic, strict=True)
+        for topic, is_answered, is_on_topic in outcomes:
+            reaction = "answered" if is_answered else "refused"
+            place = "on" if is_on_topic else "off"
+            reasons.append(f"{topic}: {reaction}, {place} topic")
         score = _adherence(answered, on_topic, self.metric_mode)
         return Explained(score, "; ".join(reasons))
 

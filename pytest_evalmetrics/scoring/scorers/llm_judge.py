@@ -323,12 +323,13 @@ class LlmJudgeSpec(judging.JudgedScores):
             for key in ("model", "judge_model", "judges")
             if getattr(self, key) is not None
         ]
-        if len(keys) != 1:
-            raise refuse(
-                f"{' and '.join(keys)} say the same: write one of them"
-                if keys
-                else "model is missing: {url, name, api_key_secret}; or judges, a list of them"
+        if not keys:
+            message = (
+                "model is missing: {url, name, api_key_secret}; or judges, a list "
             )
+            raise refuse(message + "of them")
+        if len(keys) > 1:
+            raise refuse(f"{' and '.join(keys)} say the same: write one of them")
         if isinstance(self.structured_output, dict) and (
             set(self.structured_output) != {"schema"}
             or not isinstance(self.structured_output["schema"], dict)
@@ -446,8 +447,10 @@ def _schema(spec: LlmJudgeSpec) -> JsonObject | None:
     """Return the JSON Schema that is asked for; None if the scores are no keys of an answer."""
     if isinstance(spec.structured_output, dict):
         return dict(spec.structured_output["schema"])
+    if not spec.structured_output:
+        return None
     properties: dict[str, JsonObject] = {}
-    for score in spec.scores if spec.structured_output else ():
+    for score in spec.scores:
         parser = score.found_by
         if parser.type != "json" or parser.json_path.startswith("$"):
             return None
@@ -472,14 +475,16 @@ def _default_prompt(scores: Sequence[JudgeScoreSpec], row: Row) -> str:
     if row.sample_data is not row.item:
         generated = row.sample_data.get("output_text")
     data: dict[str, object] = {"data": row.item}
+    judged = "data"
     if isinstance(generated, str):
         data["answer"] = generated
+        judged = "answer"
     listed = "\n".join(map(_criterion, scores))
     form = ", ".join(f'"{score.name}": {_form(score)}' for score in scores)
     return f"""\
 {judging.about(**data)}
 
-Judge the {"answer" if "answer" in data else "data"} by:
+Judge the {judged} by:
 {listed}
 
 Answer with a JSON object and nothing else: {{{form}}}"""
@@ -488,9 +493,13 @@ Answer with a JSON object and nothing else: {{{form}}}"""
 def _criterion(score: JudgeScoreSpec) -> str:
     levels = [("  - ", level.label, level.description) for level in score.rubric or ()]
     entries = [("- ", score.name, score.description), *levels]
-    return "\n".join(
-        mark + (f"{name}: {text}" if text else name) for mark, name, text in entries
-    )
+    lines = []
+    for mark, name, text in entries:
+        line = f"{mark}{name}"
+        if text:
+            line += f": {text}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _form(score: JudgeScoreSpec) -> str:
@@ -498,11 +507,13 @@ def _form(score: JudgeScoreSpec) -> str:
         return " or ".join(f'"{r.label}"' for r in score.rubric)
     low = score.minimum
     high = score.maximum
+    if low is not None and high is not None:
+        return f"a number from {low:.12g} to {high:.12g}"
     if low is not None:
-        return f"a number from {low:.12g}" + (
-            "" if high is None else f" to {high:.12g}"
-        )
-    return "a number" if high is None else f"a number up to {high:.12g}"
+        return f"a number from {low:.12g}"
+    if high is not None:
+        return f"a number up to {high:.12g}"
+    return "a number"
 
 
 def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, object]]:

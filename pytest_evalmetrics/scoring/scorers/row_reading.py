@@ -57,13 +57,17 @@ def as_number(value: object, what: str) -> float:
 
 def within(name: str, number: float, low: float | None, high: float | None) -> float:
     """Return a number that is within its bounds; None is no bound."""
-    if (low is not None and number < low) or (high is not None and number > high):
-        bounds = [f"at least {low:.12g}"] if low is not None else []
-        bounds += [f"at most {high:.12g}"] if high is not None else []
-        raise RowError(
-            "out-of-range", f"{name} is {number:.12g}, expected {' and '.join(bounds)}"
-        )
-    return number
+    is_below = low is not None and number < low
+    is_above = high is not None and number > high
+    if not is_below and not is_above:
+        return number
+    bounds = []
+    if low is not None:
+        bounds.append(f"at least {low:.12g}")
+    if high is not None:
+        bounds.append(f"at most {high:.12g}")
+    expected = " and ".join(bounds)
+    raise RowError("out-of-range", f"{name} is {number:.12g}, expected {expected}")
 
 
 def as_text(value: object, what: str) -> str:

@@ -78,9 +78,9 @@ def _candidate(template: str | None, kind: str) -> Callable[[Row], str]:
 
     def of_response(row: Row) -> str:
         text = row.sample_data.get("output_text")
-        return as_text(
-            response_in(row, hint) if text is None else text, "the candidate"
-        )
+        if text is None:
+            text = response_in(row, hint)
+        return as_text(text, "the candidate")
 
     return of_response
 

@@ -117,12 +117,16 @@ def _share(made: Mapping[str, object] | None, wanted: Mapping[str, object]) -> f
         return 0.0 if made else 1.0
     hits = 0
     for name, value in wanted.items():
-        if name in made:
-            both_texts = type(made[name]) is str and type(value) is str
-            hits += (
-                made[name] == value if both_texts else _text(made[name]) == _text(value)
-            )
+        if name in made and _is_same(made[name], value):
+            hits += 1
     return hits / len(wanted)
+
+
+def _is_same(made: object, wanted: object) -> bool:
+    """Check whether two values of an argument are the same text, or written the same way."""
+    if type(made) is str and type(wanted) is str:
+        return made == wanted
+    return _text(made) == _text(wanted)
 
 
 def _sort_key(call: reading.ToolCall) -> tuple[str, ...]:

@@ -329,7 +329,8 @@ class Transport:
                 if isinstance(call, Call):
                     about = call.endpoint.in_file
                 return wire.EndpointError(message, hint=hint, about=about)
-            message += f" ({attempts} attempts)" if attempts > 1 else ""
+            if attempts > 1:
+                message += f" ({attempts} attempts)"
         elif (
             sent is not None
             and len(sent.body) <= _SHORT

@@ -316,12 +316,16 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
                 f"a URL holds {whose}: it is hidden in reports, but proxies and servers "
                 "log URLs; api_key_secret sends it in a header"
             )
-        retries = self.max_retries if max_retries is None else max_retries
+        retries = DEFAULT_MAX_RETRIES
+        if max_retries is not None:
+            retries = max_retries
+        elif self.max_retries is not None:
+            retries = self.max_retries
         return Endpoint(
             url,
             secret=value,
             timeout_s=timeout_s or self.timeout_s or DEFAULT_TIMEOUT_S,
-            max_retries=DEFAULT_MAX_RETRIES if retries is None else retries,
+            max_retries=retries,
             parallelism=self.parallelism,
             longest_wait_s=self.max_wait_s,
             written=written,

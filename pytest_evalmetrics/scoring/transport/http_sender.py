@@ -166,15 +166,12 @@ def _connection_failure(
     number: int | None, where: str, host: str, *, is_name: bool
 ) -> SendFailure:
     if is_name:
-        is_unknown = number in _NO_SUCH_NAME
-        then = "" if is_unknown else " now; the name server gave no answer"
-        return SendFailure(
-            "dns",
-            f"the name {host} does not resolve{then}",
-            fault=None if is_unknown else Fault.DOWN,
-            fatal=is_unknown,
-            hint="is the host's name right, and is it known to this machine?",
-        )
+        message = f"the name {host} does not resolve"
+        hint = "is the host's name right, and is it known to this machine?"
+        if number in _NO_SUCH_NAME:
+            return SendFailure("dns", message, fatal=True, hint=hint)
+        message += " now; the name server gave no answer"
+        return SendFailure("dns", message, fault=Fault.DOWN, hint=hint)
     if number == errno.ECONNREFUSED:
         return SendFailure(
             "refused",

@@ -213,8 +213,9 @@ def _errors_in(document: JsonObject) -> Iterator[JsonObject]:
     listed = several[0] if isinstance(several, list) and several else None
     state = document.get("base_resp")
     # MiniMax's
-    is_failed = isinstance(state, dict) and state.get("status_code") not in (0, None)
-    for one in (error, fault, listed, state if is_failed else None):
+    if isinstance(state, dict) and state.get("status_code") in (0, None):
+        state = None
+    for one in (error, fault, listed, state):
         if isinstance(one, dict):
             yield one
 
@@ -317,11 +318,14 @@ def _failure_of_status(
     elif status in (401, 403) and endpoint.secret is not None:
         secret = endpoint.secret
         hint = f"the key is that of the variable {secret.variable} (secret {secret.name!r})"
+    is_fatal = hint is not None
+    if is_fatal:
+        fault = None
     return SendFailure(
         f"http-{status}",
         message,
-        fault=None if hint is not None else fault,
-        fatal=hint is not None,
+        fault=fault,
+        fatal=is_fatal,
         status=status,
         retry_after_s=wait_s,
         hint=hint,

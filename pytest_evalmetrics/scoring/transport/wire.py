@@ -199,14 +199,14 @@ def text_of(raw: RawResponse) -> str:
             hint="is it the right URL, and is there no login or proxy page in between?",
         )
     if media and not is_json:
-        streams = media == "text/event-stream"
+        hint = None
+        if media == "text/event-stream":
+            hint = "it streams: ask for one whole answer (stream: false)"
         raise SendFailure(
             "content-type",
             f"answered with the content type {media}, expected application/json",
             text=lenient,
-            hint="it streams: ask for one whole answer (stream: false)"
-            if streams
-            else None,
+            hint=hint,
         )
     charset = _CHARSET.search(parameters)
     encoding = charset[1].lower() if charset else "utf-8"

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.layout import capped, many
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
@@ -33,7 +34,13 @@ from pytest_evalmetrics.reports.markdown import (
     plain,
     table,
 )
-from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+from pytest_evalmetrics.reports.sentences import (
+    bound_of,
+    hint_of,
+    is_compared,
+    reason_of,
+)
+from pytest_evalmetrics.reports.sentences.brief import brief
 from pytest_evalmetrics.reports.sentences.separators import (
     separator_basis,
     separator_text,
@@ -90,6 +97,7 @@ class _Judged(msgspec.Struct, frozen=True):
 
     result: BenchmarkResult
     check: Check
+    others: tuple[str, ...] = ()  # agents of which the same is said
 
     @property
     def agent(self) -> str:
@@ -100,8 +108,9 @@ class _Judged(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The benchmark, and the agent where it has several."""
         mark = " (xfail)" if self.result.xfail else ""
-        agent = f" / {self.agent}" if self.agent else ""
-        return f"{self.result.name}{mark}{agent}"
+        agents = ", ".join(agent for agent in (self.agent, *self.others) if agent)
+        whose = f" / {agents}" if agents else ""
+        return f"{self.result.name}{mark}{whose}"
 
 
 # -- the whole -------------------------------------------------------------------------------
@@ -142,7 +151,37 @@ def head(report: RunReport, size: Size) -> list[str]:
     stale = run_wording.stale_baselines(report.benchmarks)
     warnings += [f"- ⚠️ {plain(text)}" for text in stale]
     lines += _block((), capped(warnings, size.others, "- and {} more, in report.json"))
+    lines += _lead(report)
     return lines + _causes(report, with_cases=size.with_cases)
+
+
+def _lead(report: RunReport) -> list[str]:
+    """Say of the surest failing benchmark why it fails, whether it is noise, and what to do."""
+    failing = triage.failing(report.benchmarks)
+    check = triage.leading(failing[0]) if failing else None
+    if check is None:
+        return []
+    name = plain(_Judged(failing[0], check).name)
+    lines = [f"**{name}**: {plain(_lead_sentence(check))}", ""]
+    hint = hint_of(check)
+    if hint:
+        lines += [f"What to do: {plain(hint)}.", ""]
+    return lines
+
+
+def _lead_sentence(check: Check) -> str:
+    facts = check.comparison
+    if facts is None or check.verdict is not Verdict.FAIL or not is_compared(check):
+        return f"{check_wording.own_reason(brief(check))}."
+    before, now = check_wording.sides_of(check)
+    text = (
+        f"{check.name} went from {wording.number(before)} to {wording.number(now)}: "
+        f"{facts.worse} of {many(facts.tasks, 'task')} worse, {facts.better} better"
+    )
+    p = check_wording.p_value(check)
+    if p is not None and check_wording.is_tested(check):
+        text += f"; unlikely to be noise (p = {p:.2g})"
+    return f"{text}."
 
 
 def _causes(report: RunReport, *, with_cases: bool) -> list[str]:
@@ -164,7 +203,7 @@ _HEADER = ("", "benchmark", "metric", "now", "held against", "change", "p")
 def failing_part(report: RunReport, size: Size, page: str = "") -> list[str]:
     """Write the gates that do not hold, draw the surest changes, and show their tasks."""
     unmet = unmet_checks(report)
-    rows = [row for each in unmet for row in _rows(each, page)]
+    rows = [row for group in _alike(unmet) for row in _rows(group, page)]
     lines = _block((), table(_HEADER, rows[: size.failing]))
     more = len(rows) - size.failing
     if more > 0:
@@ -176,6 +215,22 @@ def failing_part(report: RunReport, size: Size, page: str = "") -> list[str]:
     lines += _tasks(shown, size.tasks, page)
     lines += _shared(shown, size.shared)
     return lines
+
+
+def _alike(unmet: Sequence[_Judged]) -> list[_Judged]:
+    """Join the checks of a benchmark's agents that say the same."""
+    groups: dict[tuple[str, ...], _Judged] = {}
+    for judged in unmet:
+        key = (judged.result.id, *_row(judged, name=""))
+        if check_wording.worse_slices(judged.check):
+            key = (*key, judged.agent)
+        first = groups.get(key)
+        if first is None:
+            groups[key] = judged
+        else:
+            agents = (*first.others, judged.agent)
+            groups[key] = structs.replace(first, others=agents)
+    return list(groups.values())
 
 
 def unmet_checks(report: RunReport) -> list[_Judged]:
@@ -190,7 +245,8 @@ def unmet_checks(report: RunReport) -> list[_Judged]:
 
 def _rows(judged: _Judged, page: str) -> list[list[str]]:
     """Write a row of a check, or one for each slice that got worse."""
-    row = _row(judged, page)
+    address = f"{page}{addresses.of_benchmark(judged.result.id)}" if page else ""
+    row = _row(judged, link(judged.name, address))
     slices = check_wording.worse_slices(judged.check)
     if not slices:
         return [row]
@@ -207,13 +263,12 @@ def _rows(judged: _Judged, page: str) -> list[list[str]]:
     ]
 
 
-def _row(judged: _Judged, page: str) -> list[str]:
+def _row(judged: _Judged, name: str) -> list[str]:
     check = judged.check
-    address = f"{page}{addresses.of_benchmark(judged.result.id)}" if page else ""
     p = check_wording.p_value(check)
     return [
         _sign(check),
-        link(judged.name, address),
+        name,
         plain(check.name),
         _now(judged),
         plain(_held_against(check)),
@@ -329,12 +384,13 @@ def _changes(report: RunReport, size: Size) -> list[str]:
 
 def _reasons(report: RunReport, size: Size) -> list[str]:
     """Write a folded section for each check that does not hold."""
-    sections = [
-        [*_reason(result, check), ""]
+    told = [
+        _Judged(result, check)
         for result in run_wording.by_evidence(report.benchmarks)
         for check in triage.in_turn(result.checks)
         if check.verdict is not Verdict.PASS or check_wording.changes_task_list(check)
     ]
+    sections = [[*_reason(judged), ""] for judged in _alike_reasons(told)]
     lines = [line for section in sections[: size.reasons] for line in section]
     more = len(sections) - size.reasons
     if more > 0:
@@ -342,7 +398,23 @@ def _reasons(report: RunReport, size: Size) -> list[str]:
     return lines
 
 
-def _reason(result: BenchmarkResult, check: Check) -> list[str]:
+def _alike_reasons(told: Sequence[_Judged]) -> list[_Judged]:
+    """Join the checks of a benchmark's agents that have the same reason."""
+    groups: dict[tuple[str, ...], _Judged] = {}
+    for judged in told:
+        check = judged.check
+        reason = check_wording.own_reason(check)
+        details = tuple(check_wording.comparison_details(check))
+        key = (judged.result.id, check.name, str(check.verdict), reason, *details)
+        first = groups.get(key)
+        others = () if first is None else (*first.others, judged.agent)
+        groups[key] = structs.replace(first or judged, others=others)
+    return list(groups.values())
+
+
+def _reason(judged: _Judged) -> list[str]:
+    result = judged.result
+    check = judged.check
     reason = check_wording.own_reason(check)
     if not reason:
         return []
@@ -351,7 +423,7 @@ def _reason(result: BenchmarkResult, check: Check) -> list[str]:
     if hint:
         lines.append(hint)
     lines.append(f"{result.file}, line {check.line or result.line}")
-    name = as_html(_Judged(result, check).name)
+    name = as_html(judged.name)
     title = f"{_sign(check)} {name}: {as_html(reason)}"
     return folded(title, [f"- {plain(line)}" for line in lines])
 
@@ -389,7 +461,7 @@ def _is_passing_metric(check: Check) -> bool:
 
 def _passing_row(judged: _Judged) -> list[str]:
     check = judged.check
-    row = _row(judged, "")
+    row = _row(judged, plain(judged.name))
     if check_wording.is_unproven_drop(check):
         row[0] = "🔸 drop not proven"
     facts = check.comparison
@@ -471,7 +543,7 @@ def comment(report: RunReport, most: int, page: str = "") -> str:
     lines = head(report, size)
     lines += failing_part(report, size, page)
     lines += _short_reasons(report, size)
-    lost = _without_result(report, msgspec.structs.replace(size, failing=3))
+    lost = _without_result(report, structs.replace(size, failing=3))
     lines += _block((), lost)
     # the fold, its table's head and the line for the rest
     room = most - len(lines) - _FOLD
@@ -481,16 +553,17 @@ def comment(report: RunReport, most: int, page: str = "") -> str:
     return "\n".join(_first(lines, most)).rstrip() + "\n"
 
 
-_FOLD = 9
+_FOLD = 10
 
 
 def _first(lines: Sequence[str], most: int) -> list[str]:
-    """Keep the first lines, and close the picture that they may end in."""
+    """Keep the first lines, and close the picture or the fold that they may end in."""
     if len(lines) <= most:
         return list(lines)
     kept = list(lines[: most - 1])
-    if kept.count("<pre>") > kept.count("</pre>"):
-        kept.append("</pre>")
+    for begins, ends in (("<pre>", "</pre>"), ("<details>", "</details>")):
+        if kept.count(begins) > kept.count(ends):
+            kept.append(ends)
     return kept
 
 
@@ -501,19 +574,22 @@ def _command(text: str) -> str:
 def _short_reasons(report: RunReport, size: Size) -> list[str]:
     """Write the reasons that no number says, and how to accept an intended change."""
     unmet = [each for each in unmet_checks(report) if not each.result.xfail]
+    failing = triage.failing(report.benchmarks)
+    lead = triage.leading(failing[0]) if failing else None
     lines = []
-    for each in unmet:
+    for each in _alike_reasons(unmet):
+        if each.check is lead:  # the head says it
+            continue
         reason = reason_of(each.check)
         is_row = bool(each.check.comparison or check_wording.worse_slices(each.check))
         if reason and not is_row:
             lines.append(f"- **{plain(each.name)}**: {plain(reason)}")
     lines = capped(lines, size.reasons, "- and {} more, in the summary of the run")
-    failing = [each for each in unmet if each.check.verdict.fails]
-    if failing:
-        name = shlex.quote(failing[0].result.id)
+    if failing and lead is not None:
+        result = failing[0]
+        name = shlex.quote(result.id)
         lines.append(f"- again: {_command(f'pytest {name}')}")
-        if is_accepted_by_update(failing[0].check):
-            result = failing[0].result
+        if is_accepted_by_update(lead):
             accept = _command(accepting(result, result.id))
             lines.append(f"- accept, if it is intended: {accept}")
     return [*lines, ""] if lines else []

@@ -371,10 +371,10 @@ def _failing_agents(result: BenchmarkResult) -> set[str]:
 
 def _failing_names(result: BenchmarkResult) -> list[str]:
     """Name what fails, and for which agents."""
-    agents: dict[str, list[str]] = {}
+    agents: dict[str, dict[str, None]] = {}
     for check in result.checks:
         if check.verdict is not Verdict.PASS:
-            agents.setdefault(check.name, []).append(check.agent)
+            agents.setdefault(check.name, {})[check.agent] = None
     return [
         f"{name} ({', '.join(map(isolated, of_name))})" if any(of_name) else name
         for name, of_name in agents.items()

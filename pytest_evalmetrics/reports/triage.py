@@ -142,6 +142,9 @@ def triage(results: Sequence[BenchmarkResult]) -> list[CauseLines]:
     if red < _GROUPED:
         return []
     causes = _causes(results)
+    is_grouped = any(len(cause.ids) > 1 for cause in causes)
+    if red <= FOLDED and not is_grouped:  # then each benchmark says it by itself
+        return []
     lines = [_described(cause, red) for cause in causes[:_CAUSES_SHOWN]]
     if len(causes) > _CAUSES_SHOWN:
         more = many(len(causes) - _CAUSES_SHOWN, "more cause")

@@ -184,3 +184,31 @@ def test_the_commands_evaluate_again_and_never_accept_against_another_run(regres
     body = comment({"evalmetrics": regressed})
     assert "- again: <code>pytest math.bench.yaml::math</code>" in body
     assert "accept" not in body
+
+
+def test_a_comment_says_first_why_whether_it_is_noise_and_what_to_do(project):
+    project.rollouts([[1.0, 1.0]] * 40, "old.jsonl")
+    project.rollouts([[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28)
+    project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
+    project.run()
+    report = (project.path / "evalmetrics" / "report.json").read_bytes()
+    lines = comment_of({"a": report}, marker="", run_url="").splitlines()
+    text = "\n".join(lines).replace("<span>@</span>", "@")
+    assert (
+        "**math**: pass@1 went from 1 to 0.7000: 12 of 40 tasks worse, 0 better; "
+        "unlikely to be noise \\(p = 0.00012\\)."
+    ) in text
+    assert "What to do: fix the regression; or, if the change is intended" in text
+
+
+def test_a_fold_is_closed_where_a_comment_is_full(project):
+    project.rollouts([[1.0]] * 8, "old.jsonl")
+    project.rollouts([[1.0]] * 8)
+    shared = "{rollouts: runs.jsonl, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}"
+    names = "".join(f"  - {{name: b{number}}}\n" for number in range(90))
+    project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{names}")
+    project.run()
+    report = (project.path / "evalmetrics" / "report.json").read_bytes()
+    lines = comment_of({"a": report}, marker="", run_url="").splitlines()
+    assert len(lines) <= 60
+    assert lines.count("<details>") == lines.count("</details>") == 1

@@ -100,7 +100,7 @@ def test_twelve_benchmarks_of_three_agents_name_who_fails(shown):
     assert "0.9667" in bounded
     assert "\N{GREATER-THAN OR EQUAL TO} 0.99" in bounded
     assert "3 \N{MULTIPLICATION SIGN} 30" in first
-    assert "pytest all.bench.yaml::bench-0" in browser.text(".causes")
+    assert "pytest all.bench.yaml::bench-0" in browser.text(".reasons")
 
 
 def test_a_transcript_is_aligned_at_the_first_turn_that_differs(shown):
@@ -294,7 +294,7 @@ def test_rows_without_any_text_name_the_fields_that_hold_it(shown):
 
 def test_a_few_failing_benchmarks_show_three_tasks_each_on_the_first_page(shown):
     browser = shown("twelve")
-    examples = browser.texts(".causes .examples tbody tr")
+    examples = browser.texts(".reasons .examples tbody tr")
     assert [row.split("\t") for row in examples] == [
         ["0", "1/1 \N{RIGHTWARDS ARROW} 0/1"],
         ["2", "1/1 \N{RIGHTWARDS ARROW} 0/1"],

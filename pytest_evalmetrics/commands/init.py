@@ -104,7 +104,9 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     text = f"{fitted(written.report + notes)}\n{text}"
     if written.open_lines:
         lines = "".join(f"  {line}\n" for line in written.open_lines)
-        then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
+        then = f"Then: pytest {name}\n"
+        if written.has_baseline:
+            then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
         return f"{text}Nothing is recorded yet. Fill in:\n{fitted(lines)}{then}", 1
     config.args[:] = [str(written.path)]
     config.option.evalmetrics_update = True

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import listed, many, visible
+from pytest_evalmetrics.model.rollout_table import STATED_ERROR
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.folders import FolderFiles, files_in
 from pytest_evalmetrics.rollouts.formats import recognise
@@ -77,6 +78,7 @@ class WrittenBenchmark(msgspec.Struct, frozen=True):
     report: str  # on the rollouts; empty for another tool's settings
     notes: tuple[Note, ...] = ()  # of the rollouts
     open_lines: tuple[str, ...] = ()  # of the file, which a person fills in
+    has_baseline: bool = True
 
 
 class _Survey(msgspec.Struct, frozen=True):
@@ -159,6 +161,7 @@ def write_benchmark(
     title = "written by evalmetrics init"
     report: list[str] = []
     notes: tuple[Note, ...] = ()
+    has_baseline = True
     settings = migrated(source) if is_yaml else None
     if is_yaml and settings is None:
         hint = "give the files of results; of settings those of promptfoo and vLLM are known"
@@ -169,6 +172,7 @@ def write_benchmark(
         found = _surveyed(pattern, base, choices or Choices())
         report = found.report
         notes = found.notes
+        has_baseline = "baseline" in found.benchmark
         lines = found.lines(title, comments={})
     name = f"{_name(pattern)}.bench.yaml"
     text = _joined(lines)
@@ -191,6 +195,7 @@ def write_benchmark(
             for number, line in enumerate(lines, 1)
             if f": {OPEN}" in line and not line.startswith("#")
         ),
+        has_baseline=has_baseline,
     )
 
 
@@ -204,7 +209,11 @@ def _surveyed(pattern: str, base: Path, choices: Choices) -> _Survey:
     found = _proposed(pattern, base, choices)
     if choices.max_drop is None:
         return found
-    baseline = found.benchmark["baseline"]
+    baseline = found.benchmark.get("baseline")
+    if baseline is None:
+        hint = "write its limit into the file, or give results of several tasks"
+        message = "--max-drop is for a baseline, and a summary is gated by a threshold"
+        raise DataError(message, hint=hint)
     settings = baseline if isinstance(baseline, dict) else {}
     benchmark = {
         **found.benchmark,
@@ -289,7 +298,7 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
     """Make a benchmark for rollouts that were read."""
     place = {"path": pattern, **proposal.keys} if proposal.keys else pattern
     benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": place}
-    comments = {"thresholds": "as the files say"}
+    comments: dict[str, str] = {}
     if Path(pattern).is_absolute():
         comments["path"] = "an absolute path, which other machines do not have"
     questions: dict[str, str] = {}
@@ -316,16 +325,13 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
         expect["tasks"] = tasks.pop()
     if np.isnan(column).any():
         expect["missing_reward"] = "error"
-    thresholds = _thresholds(table)
     if expect:
         benchmark["expect"] = expect
-    if thresholds:
-        benchmark["thresholds"] = thresholds
-    benchmark["baseline"] = {"direction": "lower"} if is_lower else True
-    if is_lower:
-        comments["baseline"] = (
-            "the direction is proposed from the reward's name: check it"
-        )
+    gates = _gates(table, column, benchmark["metrics"][0], is_lower=is_lower)
+    benchmark |= gates.keys
+    comments |= gates.comments
+    questions |= gates.questions
+    reasons += gates.reasons
     return _Survey(
         report=[*_report(table, base, reward)],
         notes=table.notes,
@@ -335,6 +341,50 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
         questions=questions,
         evidence=_evidence(table, column),
     )
+
+
+class _Gates(msgspec.Struct, frozen=True):
+    """The gates of a proposed benchmark: keys of it, with what stands beside them."""
+
+    keys: dict[str, Any]
+    comments: dict[str, str] = msgspec.field(default_factory=dict)
+    questions: dict[str, str] = msgspec.field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+def _gates(
+    table: RolloutTable, column: np.ndarray[Any, Any], metric: str, *, is_lower: bool
+) -> _Gates:
+    """Propose a baseline; of a single number, whose noise nothing shows, a threshold."""
+    stated = _thresholds(table)
+    keys: dict[str, Any] = {"thresholds": stated} if stated else {}
+    comments = {"thresholds": "as the files say"} if stated else {}
+    if _is_summary(table) and len(column):
+        why = "baseline: none, because one number can't show which loss is noise"
+        if stated:
+            return _Gates(keys=keys, comments=comments, reasons=(why,))
+        return _Gates(
+            keys={"thresholds": {metric: OPEN}},
+            questions={f"thresholds.{metric}": _limit(column, is_lower=is_lower)},
+            reasons=(why,),
+        )
+    keys["baseline"] = {"direction": "lower"} if is_lower else True
+    if is_lower:
+        hint = "the direction is proposed from the reward's name: check it"
+        comments["baseline"] = hint
+    return _Gates(keys=keys, comments=comments)
+
+
+def _is_summary(table: RolloutTable) -> bool:
+    """Check for a single number without its standard error, which no baseline can judge."""
+    has_error = any(name.startswith(STATED_ERROR) for name in table.scores)
+    return len(table) == 1 and not has_error
+
+
+def _limit(column: np.ndarray[Any, Any], *, is_lower: bool) -> str:
+    """Ask for the limit of a summary's number, which is shown."""
+    which = "'<= ...', the most" if is_lower else "'>= ...', the least"
+    return f"{which} that you accept; it is {float(column[0]):.4g}"
 
 
 def _evidence(table: RolloutTable, column: np.ndarray[Any, Any]) -> dict[str, str]:

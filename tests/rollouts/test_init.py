@@ -480,3 +480,36 @@ def test_settings_that_are_not_known_are_refused(project):
     project.write("task.yaml", "task: toy\ndataset_path: json\n")
     result = project.run("--evalmetrics-init", "task.yaml")
     result.stderr.fnmatch_lines(["ERROR: task.yaml: this YAML holds no results"])
+
+
+def test_a_summary_is_offered_as_a_threshold_once_its_fields_are_named(project):
+    project.write("summary.json", '{"model": "m1", "accuracy": 0.87, "n": 100}')
+    refused = project.run("--evalmetrics-init", "summary.json")
+    assert refused.ret != 0
+    refused.stderr.fnmatch_lines(
+        ["*a summary is gated by a threshold: *--task model --reward accuracy"]
+    )
+    choices = '{"task": "model", "reward": "accuracy"}'
+    written = project.run(
+        "--evalmetrics-init=summary.json", f"--evalmetrics-choices={choices}"
+    )
+    written.stdout.fnmatch_lines(
+        [
+            "    mean_reward: ?  # '>= ...', the least that you accept; it is 0.87",
+            "Nothing is recorded yet. Fill in:",
+            "Then: pytest summary.bench.yaml",
+        ]
+    )
+    file = project.path / "summary.bench.yaml"
+    text = file.read_text()
+    assert "baseline: true" not in text
+    file.write_text(text.replace("mean_reward: ?", "mean_reward: '>= 0.85'"))
+    assert project.run("summary.bench.yaml").ret == 0
+    project.write("summary.json", '{"model": "m1", "accuracy": 0.84, "n": 100}')
+    assert project.run("summary.bench.yaml").ret == 1
+
+
+def test_a_summary_without_a_name_is_offered_a_python_test(project):
+    project.write("summary.json", '{"accuracy": 0.87}')
+    refused = project.run("--evalmetrics-init", "summary.json")
+    refused.stderr.fnmatch_lines(["*in a Python test: evalmetrics.check(*"])

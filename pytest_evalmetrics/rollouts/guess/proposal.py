@@ -181,7 +181,9 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
             return Proposal(spec=spec, reasons=(layout.reason,))
         candidates.append(_candidate(layout, rows, named))
     best = _best(candidates)
-    if best is None or best.count < 2:
+    # a person who names both fields of a single row means a summary
+    is_summary = named.task is not None and named.reward is not None
+    if best is None or best.count < (1 if is_summary else 2):
         raise _no_rows(source, best)
     tried = tuple(c.layout.rows for c in candidates if c.layout.rows)
     proposal = _proposal(pattern, best, named)
@@ -582,6 +584,31 @@ def _no_rows(source: Source, best: _Candidate | None) -> DataError:
             "nothing in this file looks like rows",
             hint="rows are objects: one a line, or in a list that rows: names",
         )
-    hint = "if each file is one task, name all files: a glob such as 'runs/*.json'"
     message = "there is one row, and a benchmark needs several tasks: is it a summary?"
-    return source.error(message, hint=hint)
+    glob = "if each file is one task, name all files: a glob such as 'runs/*.json'"
+    return source.error(message, hint=f"{glob}; {_for_summary(best)}")
+
+
+def _for_summary(best: _Candidate) -> str:
+    """Say how a single number is gated: by a threshold."""
+    names = [
+        path
+        for path, column in best.columns.items()
+        if any(isinstance(value, str) for value in column.values)
+    ]
+    numbers = [
+        path
+        for path, column in best.columns.items()
+        if any(isinstance(value, float) for value in column.values)
+    ]
+    if not names or not numbers:
+        return (
+            "a summary is gated by a threshold in a Python test: evalmetrics.check([NUMBER], "
+            "thresholds={'mean_reward': '>= ...'})"
+        )
+    chosen = best.reward.chosen
+    number = numbers[0] if chosen is None else chosen.path
+    return (
+        "a summary is gated by a threshold: name what it is of, and its number, such as "
+        f"--task {names[0]} --reward {number}"
+    )

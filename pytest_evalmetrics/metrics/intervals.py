@@ -52,12 +52,12 @@ def estimate(
     ================================================  ==================================
     the metric                                        its interval
     ================================================  ==================================
-    a rate whose every task is at 0 or 1              Wilson over tasks
+    a rate whose every task is at 0 or 1              Clopper and Pearson over tasks
     a mean over tasks                                 Student t over tasks, df = n - 1
     a rate most of whose tasks are at 0, or at 1      the wider of both, ends of each
     a ratio pooled over tasks of unequal size         t, linearised by task
     either of them with clusters                      t with clustered SE, df = G - 1
-    a rate without any spread                         Wilson with value * n successes
+    a rate without any spread                         the same with value * n successes
     a median or quantile of independent tasks         between two order statistics
     any other reduction of tasks                      percentile bootstrap over tasks,
                                                       or over clusters
@@ -65,7 +65,7 @@ def estimate(
 
     `value` is the metric's where it is known to the last digit already, and `ends` the range that
     its values lie in, where one is known; any mean on [0, 1] is treated as a rate. Miller 2024
-    (arXiv 2411.00640); Bowyer et al. 2025 (arXiv 2503.01747) for rates of few tasks; Cochran 1977,
+    (arXiv 2411.00640); Clopper and Pearson 1934 for rates of single rollouts; Cochran 1977,
     Sampling Techniques, for the ratio.
     """
     rewards = sample.rewards
@@ -179,17 +179,18 @@ class _Observed(msgspec.Struct, frozen=True):
         all_or_none = same_weight and ((values == 0) | (values == 1)).all()
         if bounded and (all_or_none or not mean.se > 0):
             share = min(max(mean.mean, 0.0), 1.0)
-            low, high = stats.wilson(share * mean.units, mean.units, self.level)
-            return Interval(low, high, self.level, "wilson")
+            passed = share * mean.units
+            low, high = stats.clopper_pearson(passed, mean.units, self.level)
+            return Interval(low, high, self.level, "clopper-pearson")
         if not mean.se > 0:
             return _NO_SPREAD
         low, high = stats.t_interval(mean, self.level)
         if bounded and self._is_near_an_end(values):
-            wilson_low, wilson_high = stats.wilson(
+            exact_low, exact_high = stats.clopper_pearson(
                 mean.mean * mean.units, mean.units, self.level
             )
-            low = min(low, wilson_low)
-            high = max(high, wilson_high)
+            low = min(low, exact_low)
+            high = max(high, exact_high)
         least, most = self._range(bounded=bounded)
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)

@@ -11,7 +11,7 @@ class Interval(msgspec.Struct, frozen=True):
     low: float
     high: float
     level: float  # 0.95
-    method: str  # wilson, t, clustered t, order statistics, bootstrap
+    method: str  # clopper-pearson, t, clustered t, order statistics, bootstrap
 
 
 class Estimate(msgspec.Struct, frozen=True):

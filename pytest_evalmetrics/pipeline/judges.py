@@ -214,8 +214,8 @@ class Judges:
             reason = check.reason
         elif metric == "judge_accuracy":
             agreed = round(value * check.rows)
-            low, high = stats.wilson(agreed, check.rows, threshold.level)
-            interval = Interval(low, high, threshold.level, "wilson")
+            low, high = stats.clopper_pearson(agreed, check.rows, threshold.level)
+            interval = Interval(low, high, threshold.level, "clopper-pearson")
             reason = ""
         estimate = Estimate(name, value, check.rows, check.rows, interval, reason)
         line = self._benchmark.line_of("thresholds", name)

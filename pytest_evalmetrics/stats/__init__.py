@@ -33,6 +33,7 @@ from pytest_evalmetrics.stats.means import sign_test as sign_test
 from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
 from pytest_evalmetrics.stats.means import t_interval as t_interval
 from pytest_evalmetrics.stats.means import winsorised_t as winsorised_t
+from pytest_evalmetrics.stats.proportions import clopper_pearson as clopper_pearson
 from pytest_evalmetrics.stats.proportions import cohen_kappa as cohen_kappa
 from pytest_evalmetrics.stats.proportions import (
     krippendorff_alpha as krippendorff_alpha,

@@ -13,7 +13,6 @@ from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
 from pytest_evalmetrics.stats.distributions import (
     beta_parts,
     binom_sf,
-    bisected,
     normal_ppf,
     normal_sf,
 )
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.stats.basics import Floats
 
+_MOST_STEPS = 100  # of Newton's method; most ends take six
+_SETTLED = 1e-15  # relative
 _EXACT = 1024  # up to this n the binomials are whole numbers, above it products
 
 
@@ -41,19 +42,56 @@ def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
     return max(low, 0.0), min(high, 1.0)
 
 
+@lru_cache(maxsize=4096)
+def clopper_pearson(k: float, n: float, level: float = 0.95) -> Bounds:
+    """Return the exact interval of k in n, n > 0: each end misses in (1 - level) / 2 at most.
+
+    `k` may be a fraction, such as the sum of rewards on [0, 1]. Clopper and Pearson 1934.
+    """
+    tail = (1 - level) / 2
+    if k <= 0:
+        return 0.0, _upper_bound(0.0, n, tail)
+    if k >= n:
+        return 1 - _upper_bound(0.0, n, tail), 1.0
+    return 1 - _upper_bound(n - k, n, tail), _upper_bound(k, n, tail)
+
+
+def _upper_bound(k: float, n: float, tail: float) -> float:
+    """Return the chance at which k or fewer of n are as rare as `tail`, k < n.
+
+    By Newton's method in the logarithm of that rarity, kept between bounds.
+    """
+    if k == 0:
+        return -math.expm1(math.log(tail) / n)
+    log_beta = math.lgamma(k + 1) + math.lgamma(n - k) - math.lgamma(n + 1)
+    low = k / n
+    high = 1.0
+    chance = low + (1 - low) / (n + 1)
+    for _ in range(_MOST_STEPS):
+        rarity = beta_parts(chance, 1 - chance, k + 1, n - k)[1]
+        if rarity > tail:
+            low = chance
+        else:
+            high = chance
+        log_density = k * math.log(chance) + (n - k - 1) * math.log1p(-chance)
+        last = chance
+        if rarity > 0:
+            slope = math.exp(log_density - log_beta) / rarity
+            chance += math.log(rarity / tail) / slope
+        if not low < chance < high:
+            chance = (low + high) / 2
+        if abs(chance - last) <= _SETTLED * last:
+            break
+    return chance
+
+
 def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
     """Return Clopper and Pearson's upper bound on a chance, after `flips` of n > 0.
 
     That is 1 - alpha^(1/n) after none. `flips` may be a fraction, such as a sum of losses on
     [0, 1].
     """
-    if flips == 0:
-        return -math.expm1(math.log(alpha) / n)
-    if flips >= n:
-        return 1.0
-    return bisected(
-        lambda x: beta_parts(x, 1 - x, flips + 1, n - flips)[1], alpha, 0.0, 1.0
-    )
+    return 1.0 if flips >= n else _upper_bound(flips, n, alpha)
 
 
 def paired_score_p(losses: float, gains: float, n: int, margin: float) -> float:

@@ -63,13 +63,13 @@ def test_a_mean_has_students_t_over_tasks():
         ("pass_rate", [[1, 0, 0, 0]] * 8, 2),
     ],
 )
-def test_a_rate_without_fractions_or_without_spread_has_wilson_over_tasks(
+def test_a_rate_without_fractions_or_without_spread_has_the_exact_one_over_tasks(
     name, tasks, successes
 ):
     result = of(name, tasks)
-    assert result.interval.method == "wilson"
+    assert result.interval.method == "clopper-pearson"
     assert (result.tasks, result.rollouts) == (len(tasks), sum(map(len, tasks)))
-    assert list(proportion_confint(successes, len(tasks), method="wilson")) == ends(
+    assert list(proportion_confint(successes, len(tasks), method="beta")) == ends(
         result
     )
     assert result.interval.high - result.interval.low > 0.3

@@ -82,8 +82,8 @@ def test_what_is_undefined_holds_no_threshold(project, judge_server):
     _, (accuracy, kappa), _ = checked(project)
     assert accuracy["verdict"] == "PASS"
     assert accuracy["estimate"]["interval"]["low"] == pytest.approx(
-        0.342380
-    )  # Wilson's of 2 in 2
+        0.158114
+    )  # the exact one of 2 in 2
     assert (kappa["verdict"], kappa["line"]) == ("INCONCLUSIVE", 13)
     assert "all scores and labels are the same" in kappa["reason"]
 

@@ -32,6 +32,18 @@ def _lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+def _trial_score(task, trial, value):
+    outputs = [] if value is None else [{"name": "exact-match", "value": value}]
+    return {
+        "id": f"run:{task}:{trial}",
+        "task_id": task,
+        "trial_id": f"{task}-{trial}",
+        "metric_type": "exact-match",
+        "status": "failed" if value is None else "completed",
+        "outputs": outputs,
+    }
+
+
 def _stat(name, mean):
     return {
         "name": {"name": name, "split": "test"},
@@ -430,21 +442,16 @@ LAYOUTS = {
         "score",
     ),
     "nemo-evaluator": Layout(
-        "docs.nvidia.com, NeMo agent evaluation, summary.json of a run bundle",
-        "summary.json",
-        {
-            "task_metric_values": {
-                "t1": {
-                    "gym_reward.reward": [
-                        {"trial_id": "t1-0", "value": 1.0},
-                        {"trial_id": "t1-1", "value": None},
-                    ]
-                },
-                "t2": {"gym_reward.reward": [{"trial_id": "t2-0", "value": 0.0}]},
-            }
-        },
+        "nemo_evaluator_sdk/agent_eval/scores.py of nemo-platform",
+        "scores.jsonl",
+        _lines(
+            _trial_score("t1", 0, 1),
+            _trial_score("t1", 1, None),
+            _trial_score("t2", 0, 0),
+            {**_trial_score("t2", 0, 1), "metric_type": "bleu"},
+        ),
         {"t1": [1, None], "t2": [0]},
-        "value",
+        "metric_type",
     ),
     "ragas": Layout(
         "docs.ragas.io, EvaluationResult.to_pandas",

@@ -68,6 +68,15 @@ def test_tau2_bench_states_the_same_reliability(read, project):
     assert [len(attempts) for attempts in attempts_of(table)] == [3, 3, 3]
 
 
+def test_nemo_evaluator_states_the_same_mean(read):
+    summary = json.loads((RECORDED / "nemo_evaluator" / "summary.json").read_text())
+    (stated,) = summary["scores"]["scores"]
+    table = read("nemo_evaluator", "nemo-evaluator", {})
+    assert [len(attempts) for attempts in attempts_of(table)] == [2] * 6
+    assert table.scores["reward"].mean() == pytest.approx(stated["mean"])
+    assert stated["mean"] == 0.6666666666666666
+
+
 def test_alpaca_eval_states_the_same_win_rate(read):
     table = read("alpaca_eval", "alpaca-eval", {})
     assert len(table) == 20

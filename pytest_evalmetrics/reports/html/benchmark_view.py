@@ -285,6 +285,11 @@ def overview(
     several = len(verdicts) > 1
     unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
     passes = result.verdict is Verdict.PASS
+    reasons = {
+        check_wording.own_reason(check)
+        for check in unmet
+        if check.verdict is result.verdict
+    }
     values: dict[str, float] = {}
     if main is not None:
         values = {row.agent: row.value for row in metrics if row.name == main.name}
@@ -307,7 +312,7 @@ def overview(
         metric=main,
         shown="reason" if main is None else _judged_by(leading),
         reason="" if passes or leading is None else _why(result, leading)[:_REASON],
-        reasons=sum(check.verdict is result.verdict for check in unmet),
+        reasons=len(reasons),
         again="" if passes else _again(result),
         examples=() if result.xfail else tuple(task_excerpts(result, examples)),
         by_agent=by_agent if several else {},

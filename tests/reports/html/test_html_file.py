@@ -84,7 +84,13 @@ def test_what_failed_comes_first_and_rows_are_named_by_line_only_where_each_stan
     assert [row["name"] for row in _data(page, "overview")] == ["bad", "fine", "known"]
     run = _data(page, "run")
     assert run["known_to_fail"] == 1
-    assert run["counts"] == {"FAIL": 1, "INCONCLUSIVE": 0, "WARN": 0, "PASS": 1}
+    assert run["counts"] == {
+        "FAIL": 1,
+        "INCONCLUSIVE": 0,
+        "ADVISORY": 0,
+        "WARN": 0,
+        "PASS": 1,
+    }
     named = [next(iter(_data(page, f"tasks-{i}").values()))["files"] for i in range(2)]
     assert named == [
         [{"path": "runs.jsonl", "lines": True}],

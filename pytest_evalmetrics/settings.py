@@ -76,7 +76,7 @@ gates for benchmarks
   The five that matter are below. With the same prefix there are also: accept-tasks, add-run,
   affected, all-tasks, budget, engine, first-run, journal, journal-clear, journal-export,
   journal-import, no-journal, ray-address, refresh, reporters, stop-early (docs/options.md).
-  What is no run has a command of its own: init, check, power, compare, journal, ...
+  Everything else is a command of its own: init, check, power, compare, journal, ...
 """
 
 

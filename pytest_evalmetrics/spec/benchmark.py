@@ -162,7 +162,7 @@ class BenchmarkSpec(Keys):
     __pydantic_config__ = one_of("rollouts", "dataset")
 
     name: Annotated[Name, _benchmark_name, doc("becomes the pytest item's name")]
-    description: Annotated[str, doc("for people")] = ""
+    description: Annotated[str, doc("a description shown in reports")] = ""
     tags: Annotated[Tags, doc("become pytest markers")] = ()
     tier: Annotated[
         types.TierName,

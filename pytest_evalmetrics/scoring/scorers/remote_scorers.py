@@ -51,7 +51,7 @@ class RemoteScoreSpec(Keys):
 
     name: shared.ScoreName
     parser: Annotated[ParserSpec, doc("its place in the answer")]
-    description: Annotated[str, doc("for people")] = ""
+    description: Annotated[str, doc("a description shown in reports")] = ""
     minimum: shared.Minimum = None
     maximum: shared.Maximum = None
     direction: shared.Better = None

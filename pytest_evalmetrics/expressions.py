@@ -159,7 +159,7 @@ _SHOWN = 60
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which a row's own keys win over the methods of a dict."""
 
-    def getattr(self, obj: object, attribute: str) -> Any:
+    def getattr(self, obj: object, attribute: str) -> object:
         """Look up ``item.values`` as a key before the method of ``dict``."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]

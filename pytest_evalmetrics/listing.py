@@ -111,7 +111,7 @@ def _line(things: Registry, name: str) -> str:
     return f"{_summary(target)}  [{things.source(name)}]"
 
 
-def _doc(target: Any) -> str:
+def _doc(target: object) -> str:
     own = (
         target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     )
@@ -173,7 +173,7 @@ def _lowered(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}"
 
 
-def _kind_of(target: Any) -> str:
+def _kind_of(target: object) -> str:
     names = set(dir(target))
     if not inspect.isclass(target):
         names |= {key for key, _ in _parameters(target)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -56,7 +56,7 @@ class RunResults:
         self._calls: list[CallTotals] = []
         self._warnings: dict[str, None] = {}
         # for the history, by benchmark
-        self._baselines: dict[str, dict[str, Any] | None] = {}
+        self._baselines: dict[str, dict[str, object] | None] = {}
         self._workers: dict[str, str] = {}  # benchmark -> the one that evaluated it
         self._evaluated: dict[str, set[str]] = {}  # item -> benchmarks
 
@@ -175,7 +175,7 @@ class RunResults:
             history=self._history(results),
         )
 
-    def _call_hook(self, document: dict[str, Any]) -> None:
+    def _call_hook(self, document: dict[str, object]) -> None:
         try:
             self._config.hook.pytest_evalmetrics_report(report=document)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
@@ -212,7 +212,7 @@ class RunResults:
             self._errors.append(error)
 
     @cached_property
-    def _origin(self) -> dict[str, Any]:
+    def _origin(self) -> dict[str, str | None]:
         return origin_of(os.environ, self._config.rootpath)
 
     def _history(

@@ -102,7 +102,7 @@ def schema_of_file() -> Schema:
 def _add_partial(name: str, defs: Schema, partials: Schema) -> str:
     """Copy a definition without its required keys; return its name, or the same if unchanged."""
 
-    def optional(node: Any) -> Any:
+    def optional(node: object) -> object:
         if not isinstance(node, dict):
             return node
         # a list's items are replaced, never merged: they stay

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import yaml
@@ -216,7 +216,7 @@ def read_yaml(path: Path) -> ParsedYaml:
     return parse_yaml(text)
 
 
-def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
+def parse_yaml(text: str, loader: type[yaml.SafeLoader] | None = None) -> ParsedYaml:
     """Read YAML text."""
     bad = _NOT_PRINTABLE.search(text)
     if bad is not None:
@@ -265,7 +265,7 @@ _MAX_REPEATED = 100_000  # most values behind aliases; a long text counts severa
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _place(node: Any, path: NodePath) -> YamlNode:
+def _place(node: yaml.Node, path: NodePath) -> YamlNode:
     """Create a node without a value at the position of a node of PyYAML."""
     return YamlNode(
         None, node.start_mark.line + 1, path, column=node.start_mark.column + 1
@@ -281,7 +281,7 @@ class _Reader:
         self._open: list[int] = []  # the nodes that are being read
         self._repeated = 0
 
-    def read(self, node: Any, place: YamlNode) -> YamlNode:
+    def read(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         """Convert `node`; what an alias repeats keeps its first path: one problem, one message."""
         if id(node) in self._open:
             return self._broken(place, "this alias refers to a node that contains it")
@@ -313,7 +313,7 @@ class _Reader:
         self._open.pop()
         return structs.replace(place, value=read.value, broken=read.broken)
 
-    def _scalar(self, node: Any, place: YamlNode) -> YamlNode:
+    def _scalar(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         text = node.value
         tag = node.tag
         if tag == _PLAIN or tag in _KINDS:
@@ -331,7 +331,7 @@ class _Reader:
             return self._broken(place, "half a character: a \\u escape of a surrogate")
         return structs.replace(place, value=text)
 
-    def _mapping(self, node: Any, place: YamlNode) -> YamlNode:
+    def _mapping(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         own: dict[str, YamlNode] = {}
         merged: list[YamlNode] = []
         broken = False
@@ -370,7 +370,7 @@ class _Reader:
             own = {**merged_keys, **own}
         return structs.replace(place, value=own, broken=broken)
 
-    def _key(self, node: Any, place: YamlNode) -> str | None:
+    def _key(self, node: yaml.Node, place: YamlNode) -> str | None:
         if not isinstance(node, ScalarNode):
             what = "a list"
             if isinstance(node, MappingNode):

@@ -160,7 +160,7 @@ def open_mapping(key: str, **schema: object) -> object:
         "required": [key],
         "additionalProperties": True,
     }
-    return Annotated[Any, pydantic.WithJsonSchema(whole)]
+    return Annotated[object, pydantic.WithJsonSchema(whole)]
 
 
 def refuse(message: str) -> PydanticCustomError:
@@ -409,7 +409,7 @@ def json_path(value: str) -> str:
     return value
 
 
-TemplateValue = Annotated[Any, AfterValidator(_check_templates)]
-BodyValue = Annotated[Any, AfterValidator(partial(_check_templates, body=True))]
+TemplateValue = Annotated[object, AfterValidator(_check_templates)]
+BodyValue = Annotated[object, AfterValidator(partial(_check_templates, body=True))]
 TemplateText = Annotated[Name, AfterValidator(_check_templates)]
 JsonPathText = Annotated[Name, AfterValidator(json_path)]

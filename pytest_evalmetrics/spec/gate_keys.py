@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
@@ -157,7 +157,7 @@ def _until(value: object) -> str:
     raise types.expected("a day such as 2026-12-31")
 
 
-_TaskForm = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
+_TaskForm = Annotated[object, WithJsonSchema({"type": ["string", "integer"]})]
 TaskPattern = Annotated[str, Checked(_task_pattern, lambda: _TaskForm)]
 _as_list = types.Listed(
     TaskPattern, function=lambda v: v if isinstance(v, list) else [v]
@@ -195,7 +195,7 @@ def _missing_reward(value: object) -> object:
     return float(value)
 
 
-_Any = Annotated[Any, WithJsonSchema({"const": "any"})]
+_Any = Annotated[object, WithJsonSchema({"const": "any"})]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +255,7 @@ def _rule(value: object) -> object:
     return OwnRule(name=name, options=options)
 
 
-_RuleForm = Annotated[Any, WithJsonSchema({"enum": [*RULES]})]
+_RuleForm = Annotated[object, WithJsonSchema({"enum": [*RULES]})]
 _OwnRuleForm = types.open_mapping(
     "name",
     description="the name of a rule of your own, or package.module:name",

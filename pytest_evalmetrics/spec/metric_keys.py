@@ -374,7 +374,7 @@ def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:
 
 
 MetricsField = Annotated[
-    tuple[Annotated[Any, Checked(_entry, lambda: Name | _Defined)], ...],
+    tuple[Annotated[object, Checked(_entry, lambda: Name | _Defined)], ...],
     Field(min_length=1, strict=False),
     types.Read(
         _entries,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -115,7 +115,7 @@ def _prompt(value: object) -> object:
     return prompt
 
 
-_Message = Annotated[Any, WithJsonSchema({"type": "object", "required": ["role"]})]
+_Message = Annotated[object, WithJsonSchema({"type": "object", "required": ["role"]})]
 _Messages = Name | Annotated[list[str | _Message], Field(min_length=1)]
 
 
@@ -130,7 +130,7 @@ def _prompt_form() -> object:
         "required": ["messages"],
         "additionalProperties": False,
     }
-    return _Messages | Annotated[Any, WithJsonSchema(in_a_mapping)]
+    return _Messages | Annotated[object, WithJsonSchema(in_a_mapping)]
 
 
 PromptField = Annotated[types.TemplateValue, Read(_prompt, _prompt_form)]
@@ -145,7 +145,7 @@ def _template_or(what: str, fits: Callable[[object], bool], form: object) -> Rea
     return Read(read, lambda: str | form)
 
 
-_Tool = Annotated[Any, WithJsonSchema({"type": "object"})]
+_Tool = Annotated[object, WithJsonSchema({"type": "object"})]
 _read_tools = _template_or(
     'a list of tools as the endpoint takes them, or a template "{{ tools }}"',
     lambda value: (
@@ -156,7 +156,7 @@ _read_tools = _template_or(
 _read_format = _template_or(
     "a mapping with type, such as {type: json_object}, or a template",
     lambda value: isinstance(value, dict) and "type" in value,
-    Annotated[Any, WithJsonSchema({"type": "object", "required": ["type"]})],
+    Annotated[object, WithJsonSchema({"type": "object", "required": ["type"]})],
 )
 ToolsField = Annotated[types.BodyValue, _read_tools]
 ResponseFormatField = Annotated[types.BodyValue, _read_format]

@@ -173,7 +173,7 @@ class CustomScorerSpec:
         return ScoreFacts()
 
 
-def _python_form() -> Any:
+def _python_form() -> object:
     function = {
         "description": "package.module:function, called with each row",
         "type": "string",
@@ -197,7 +197,7 @@ def _python_form() -> Any:
         ],
         "additionalProperties": True,  # the function's arguments
     }
-    return Annotated[Any, WithJsonSchema(schema)]
+    return Annotated[object, WithJsonSchema(schema)]
 
 
 _CustomForm = types.open_mapping(
@@ -243,12 +243,12 @@ def _validate_function(value: Mapping[str, object], own: set[str]) -> PythonScor
     return types.validated(PythonScorerSpec, {**kept, "options": options})
 
 
-def _any_form() -> Any:
+def _any_form() -> object:
     builtin = [Annotated[keys_of(kind), Tag(kind)] for kind in BUILTIN]
     own = [Annotated[_python_form(), Tag("python")], Annotated[_CustomForm, Tag("")]]
     return Annotated[Union[*builtin, *own], Discriminator(lambda value: value["type"])]
 
 
 # only the keys of an entry's type are loaded
-_Entry = Annotated[Any, types.Checked(_validate_scorer, _any_form)]
+_Entry = Annotated[object, types.Checked(_validate_scorer, _any_form)]
 ScorersField = Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scoring.engines.ray_engine import RayEngine
 
     # a scorer's number and a row, or None for the target, with an item and its sample
-    Task: TypeAlias = tuple[int | None, *tuple[Any, ...]]
+    Task: TypeAlias = tuple[int | None, *tuple[object, ...]]
 
 _DEATHS: Final = 3  # of one slot's workers
 _BATCH: Final = 64  # tasks at most that a worker gets at once
@@ -345,7 +345,7 @@ class Worker:
         return await asyncio.gather(*(self._do(*task) for task in tasks))
 
     async def _do(
-        self, function: int | None, *given: Any
+        self, function: int | None, *given: object
     ) -> Explained | str | EvalMetricsError:
         try:
             return await self._functions[function](*given)

@@ -48,7 +48,7 @@ class RagasSpec(JudgedScores, NamedScores):
     limits = (None, None)
     metric: Annotated[Name, doc("the class: Faithfulness")]
     arguments: Annotated[
-        dict[Name, Any], doc("of the metric's constructor, but its llm")
+        dict[Name, object], doc("of the metric's constructor, but its llm")
     ] = field(default_factory=dict)
     judge_model: Annotated[
         ModelSpec | None, doc("the judge, if the metric needs one")
@@ -173,7 +173,7 @@ def _metric(collections: Any, name: str) -> Any:
 def _llm(base: Any, judge: Judge, calls: Calls, errors: list[EvalMetricsError]) -> Any:
     """Make an LLM of RAGAS that asks our judge, and keeps the errors of its answers."""
 
-    async def agenerate(_self: Any, prompt: str, response_model: Any) -> Any:
+    async def agenerate(_self: object, prompt: str, response_model: Any) -> Any:
         if errors:  # a row that failed costs nothing more
             raise errors[0]
 
@@ -196,7 +196,7 @@ def _llm(base: Any, judge: Judge, calls: Calls, errors: list[EvalMetricsError]) 
             errors.append(error)
             raise
 
-    def generate(*_: Any) -> Any:
+    def generate(*_: object) -> Any:
         raise RowError(
             "not-async", "this metric of RAGAS asks its judge in a way that blocks"
         )

@@ -1,8 +1,12 @@
 """A run that is added to a baseline, on documents in this process."""
 
+from hashlib import blake2b
+
 import pytest
+from msgspec import structs
 
 from pytest_evalmetrics import baselines
+from pytest_evalmetrics.baselines.document import as_read, is_edited, stamped
 from pytest_evalmetrics.baselines.several_runs import add_run
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.model.baseline import (
@@ -77,3 +81,20 @@ def test_columns_of_different_lengths_are_refused_for_the_file():
     with pytest.raises(BaselineError, match="different lengths or names") as error:
         baselines.tables(damaged, file="math.json")
     assert error.value.file == "math.json"
+
+
+def test_a_baseline_whose_model_was_changed_by_hand_is_seen():
+    recorded = as_read(stamped(document(1.0, (1,), "now")))
+    changed = structs.replace(
+        recorded.provenance, under_test={"model": {"name": "other"}}
+    )
+    assert not is_edited(recorded)
+    assert is_edited(structs.replace(recorded, provenance=changed))
+
+
+def test_a_digest_is_that_of_the_names_that_it_covers():
+    provenance = Provenance(recorded="now", under_test={"model": {"name": "m"}})
+    recorded = BaselineDocument(benchmark="b", agents={}, provenance=provenance)
+    covered = b"{}" + b'{"under_test":{"model":{"name":"m"}}}'
+    expected = blake2b(covered, digest_size=8).hexdigest()
+    assert stamped(recorded).provenance.digest == expected

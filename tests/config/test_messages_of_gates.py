@@ -89,3 +89,9 @@ def test_scorers_have_to_be_offered_before_their_keys_are_read(monkeypatch):
     monkeypatch.setattr(offered, None)
     with pytest.raises(RuntimeError, match="the built-in scorers are not imported"):
         keys_of_type("remote")
+
+
+def test_a_threshold_that_is_no_number_is_shown_the_forms(load):
+    (message,) = messages(load, "  thresholds: {mean_reward: high}\n")
+    forms = "'>= 0.7', '<= 2000' or {min: 0.7}"
+    assert message.startswith(f"expected {forms}, found the text")

@@ -13,8 +13,10 @@ from pytest_evalmetrics.gates.completeness import (
 )
 from pytest_evalmetrics.gates.thresholds import few_numbers
 from pytest_evalmetrics.model.reasons import (
+    ExtraTasks,
     MissingOutcome,
     MissingRewards,
+    MissingTasks,
     TaskCount,
     TooFewRollouts,
 )
@@ -113,3 +115,16 @@ def test_the_note_that_nothing_says_how_many_tasks_there_are_has_the_line(benchm
         "completeness is unchecked: 2 tasks were found, and nothing says how many there "
         "are: add `expect: {tasks: 2}` and `num_samples: 1` below line 2"
     )
+
+
+def test_fewer_tasks_than_expected_fail_at_their_line(benchmark):
+    asked = benchmark("  expect:\n    tasks: 3\n")
+    tasks = checks_of(asked, table([1.0], [1.0]))["tasks"]
+    assert (tasks.verdict, tasks.value, tasks.line) == (Verdict.FAIL, 2, 5)
+    assert tasks.reasons == (MissingTasks(expected=3, found=2),)
+
+
+def test_more_tasks_than_expected_fail(benchmark):
+    asked = benchmark("  expect: {tasks: 1}\n")
+    tasks = checks_of(asked, table([1.0], [1.0]))["tasks"]
+    assert tasks.reasons == (ExtraTasks(expected=1, found=2),)

@@ -509,6 +509,16 @@ def accepting(result: BenchmarkResult, item: str) -> str:
     return f"pytest --evalmetrics-update {shlex.quote(item)}"  # of a test
 
 
+FIX_OR_ACCEPT = "fix the regression; or, if the change is intended, accept it"
+
+
+def what_to_do(result: BenchmarkResult, check: Check) -> str:
+    """Give the way out of a check, with the command where a change can be accepted."""
+    if result.file and is_accepted_by_update(check):
+        return f"{FIX_OR_ACCEPT}: {accepting(result, result.id)}"
+    return hint_of(check)
+
+
 def _commands(result: BenchmarkResult, item: str) -> Blocks:
     """Write the command that evaluates the benchmark again, and the one that accepts it."""
     if not item:

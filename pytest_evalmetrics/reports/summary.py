@@ -20,11 +20,7 @@ from pytest_evalmetrics.reports import (
     wording,
 )
 from pytest_evalmetrics.reports.console import both_ends, columns_of, padded
-from pytest_evalmetrics.reports.failure import (
-    accepting,
-    change_picture,
-    is_accepted_by_update,
-)
+from pytest_evalmetrics.reports.failure import change_picture, what_to_do
 from pytest_evalmetrics.reports.markdown import (
     as_html,
     folded,
@@ -36,7 +32,6 @@ from pytest_evalmetrics.reports.markdown import (
 )
 from pytest_evalmetrics.reports.sentences import (
     bound_of,
-    hint_of,
     is_compared,
     reason_of,
 )
@@ -163,9 +158,9 @@ def _lead(report: RunReport) -> list[str]:
         return []
     name = plain(_Judged(failing[0], check).name)
     lines = [f"**{name}**: {plain(_lead_sentence(check))}", ""]
-    hint = hint_of(check)
+    hint = what_to_do(failing[0], check)
     if hint:
-        lines += [f"What to do: {plain(hint)}.", ""]
+        lines += [f"What to do: {plain(hint)}", ""]
     return lines
 
 
@@ -419,7 +414,7 @@ def _reason(judged: _Judged) -> list[str]:
     if not reason:
         return []
     lines = list(check_wording.comparison_details(check))
-    hint = hint_of(check)
+    hint = what_to_do(result, check)
     if hint:
         lines.append(hint)
     lines.append(f"{result.file}, line {check.line or result.line}")
@@ -589,7 +584,4 @@ def _short_reasons(report: RunReport, size: Size) -> list[str]:
         result = failing[0]
         name = shlex.quote(result.id)
         lines.append(f"- again: {_command(f'pytest {name}')}")
-        if is_accepted_by_update(lead):
-            accept = _command(accepting(result, result.id))
-            lines.append(f"- accept, if it is intended: {accept}")
     return [*lines, ""] if lines else []

@@ -27,7 +27,7 @@ def test_a_run_leaves_it_and_github_gets_it(project, monkeypatch):
     assert target.read_text() == f"earlier\n{text}\n"
     assert text.startswith("## ❌ Benchmarks: FAIL\n\n1 FAIL\n")
     assert (
-        "| ❌ | math | mean\\_reward | 0.5000 (0.0945 to 0.9055) | \\>= 0.9 |" in text
+        "| ❌ | math | mean\\_reward | 0.5000 (0.0126 to 0.9874) | \\>= 0.9 |" in text
     )
     result.stdout.fnmatch_lines(
         [

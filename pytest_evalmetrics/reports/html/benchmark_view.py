@@ -12,7 +12,11 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
-from pytest_evalmetrics.reports.failure import accepting, is_accepted_by_update
+from pytest_evalmetrics.reports.failure import (
+    FIX_OR_ACCEPT,
+    accepting,
+    is_accepted_by_update,
+)
 from pytest_evalmetrics.reports.flipped_tasks import WorseTask, task_excerpts
 from pytest_evalmetrics.reports.sentences import (
     behaviour_details,
@@ -622,7 +626,9 @@ def _lead(result: BenchmarkResult, metrics: Sequence[MetricRow]) -> Lead:
     leading = triage.leading(result)
     if leading is None:
         return Lead()
-    fix = hint_of(leading)[:_TEXT]
+    is_accepted = bool(result.file) and is_accepted_by_update(leading)
+    # the command that accepts it stands below
+    fix = FIX_OR_ACCEPT if is_accepted else hint_of(leading)[:_TEXT]
     metric = _main_metric(result, leading, metrics)
     is_change = metric is not None and metric.paired is not None
     if metric is not None and is_change and _judged_by(leading) == "change":

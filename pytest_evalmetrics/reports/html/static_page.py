@@ -17,8 +17,8 @@ from pytest_evalmetrics.reports import (
     run_wording,
     triage,
 )
+from pytest_evalmetrics.reports.failure import what_to_do
 from pytest_evalmetrics.reports.html.benchmark_view import in_order
-from pytest_evalmetrics.reports.sentences import hint_of
 from pytest_evalmetrics.reports.sentences.separators import separator_text
 from pytest_evalmetrics.reports.wording import number, signed
 
@@ -135,8 +135,8 @@ def _explained(result: BenchmarkResult) -> Iterator[str]:
     for separator in result.separators[:_SEPARATORS]:
         yield f"<li>the worse tasks share: {_text(separator_text(separator))}</li>"
     yield "</ul>"
-    ways = dict.fromkeys(hint for hint in map(hint_of, ordered) if hint)
-    for way in ways:
+    ways = dict.fromkeys(what_to_do(result, check) for check in ordered)
+    for way in filter(None, ways):
         yield f"<p>What to do: {_text(way)}</p>"
     if result.file:
         command = f"pytest {shlex.quote(result.id)}"

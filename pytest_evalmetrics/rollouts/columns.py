@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+
     #: Reads the texts among the values of a score as numbers.
     ReadTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -274,7 +276,7 @@ class Columns:
             what = f"{path!r} is not there; {guess}"
         return f"this row has no task id: {what}", _SAY_WHICH.format("task")
 
-    def _may_be_number(self, value: Any) -> bool:
+    def _may_be_number(self, value: JsonValue) -> bool:
         """Check for a number, or for a text or a list that is read as numbers."""
         if isinstance(value, int | float):
             return True
@@ -287,7 +289,7 @@ class Columns:
     # -- learning -------------------------------------------------------------------------
 
     def learn(
-        self, value: dict[str, Any], row: SourceRow, source: Source
+        self, value: JsonObject, row: SourceRow, source: Source
     ) -> tuple[Record, bool]:
         """Learn the kinds of a parsed row's values, and check it."""
         record: Record = {}

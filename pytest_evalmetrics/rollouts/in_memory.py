@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +20,10 @@ _FORMS = (
 
 
 def table_in_memory(
-    rewards: Any,
+    rewards: object,
     *,
-    scores: Mapping[str, Any] | None = None,
-    labels: Mapping[str, Any] | None = None,
+    scores: Mapping[str, object] | None = None,
+    labels: Mapping[str, object] | None = None,
     agent: str = "agent",
 ) -> RolloutTable:
     """Put rewards into a table."""
@@ -83,7 +82,7 @@ def table_in_memory(
     )
 
 
-def _by_task(given: Any, what: str) -> dict[TaskId, list[float | None]]:
+def _by_task(given: object, what: str) -> dict[TaskId, list[float | None]]:
     """Split what was given into the numbers of each task."""
     if isinstance(given, Mapping):
         rows = {_task(k, what): _numbers(v, f"{what}[{k!r}]") for k, v in given.items()}
@@ -96,7 +95,7 @@ def _by_task(given: Any, what: str) -> dict[TaskId, list[float | None]]:
             )
         return rows
     entries = _entries(given, what)
-    nested = [_is_sequence(entry) for entry in entries]
+    nested = [_sequence(entry) is not None for entry in entries]
     if len(set(nested)) > 1:
         at = nested.index(not nested[0])
         kinds = (
@@ -106,42 +105,41 @@ def _by_task(given: Any, what: str) -> dict[TaskId, list[float | None]]:
     return {i: _numbers(entry, f"{what}[{i}]") for i, entry in enumerate(entries)}
 
 
-def _entries(given: Any, what: str) -> list[Any]:
+def _entries(given: object, what: str) -> list[object]:
     if hasattr(given, "to_numpy"):  # of pandas and polars
         given = given.to_numpy()
-    if isinstance(given, np.ndarray):
-        if given.ndim not in (1, 2):
-            expected = "expected (tasks,) or (tasks, samples)"
-            raise CheckError(
-                f"{what} has the shape {given.shape}; {expected}", hint=_FORMS
-            )
-        given = given.tolist()
-    if not _is_sequence(given):
+    if isinstance(given, np.ndarray) and given.ndim not in (1, 2):
+        expected = "expected (tasks,) or (tasks, samples)"
+        raise CheckError(f"{what} has the shape {given.shape}; {expected}", hint=_FORMS)
+    entries = _sequence(given)
+    if entries is None:
         raise CheckError(
             f"{what} is {_kind(given)}; expected one entry per task", hint=_FORMS
         )
-    return list(given)
+    return entries
 
 
-def _is_sequence(value: Any) -> bool:
+def _sequence(value: object) -> list[object] | None:
+    """List the entries of a sequence or an array; None for a single value."""
     if isinstance(value, np.ndarray):
-        return value.ndim > 0
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        return list(value.tolist()) if value.ndim > 0 else None
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    return None
 
 
-def _numbers(given: Any, what: str) -> list[float | None]:
+def _numbers(given: object, what: str) -> list[float | None]:
     """Read the numbers of one task, or its only one."""
-    if isinstance(given, np.ndarray):
-        if given.ndim > 1:
-            raise CheckError(f"{what} has the shape {given.shape}; expected (samples,)")
-        given = given.tolist()
-    if not _is_sequence(given):
+    if isinstance(given, np.ndarray) and given.ndim > 1:
+        raise CheckError(f"{what} has the shape {given.shape}; expected (samples,)")
+    entries = _sequence(given)
+    if entries is None:
         return [_number(given, what)]
     # a task without any result must not be lost
-    return [_number(value, f"{what}[{i}]") for i, value in enumerate(given)] or [None]
+    return [_number(value, f"{what}[{i}]") for i, value in enumerate(entries)] or [None]
 
 
-def _number(value: Any, what: str) -> float | None:
+def _number(value: object, what: str) -> float | None:
     value = value.item() if isinstance(value, np.generic) else value
     if value is None:
         return None
@@ -160,7 +158,7 @@ def _number(value: Any, what: str) -> float | None:
     return number if whole is None else whole
 
 
-def _task(key: Any, what: str) -> TaskId:
+def _task(key: object, what: str) -> TaskId:
     key = key.item() if isinstance(key, np.generic) else key
     if isinstance(key, tuple | float | bool):
         return str(key)
@@ -171,7 +169,9 @@ def _task(key: Any, what: str) -> TaskId:
     )
 
 
-def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, Any]:
+def _keyed(
+    given: object, what: str, tasks: Mapping[TaskId, list[float | None]]
+) -> Mapping[object, object]:
     """Pair each entry of a list with the task at its place."""
     if isinstance(given, Mapping):
         return given
@@ -184,7 +184,7 @@ def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, A
 
 
 def _aligned(
-    given: Any, what: str, expected: Mapping[TaskId, list[float | None]]
+    given: object, what: str, expected: Mapping[TaskId, list[float | None]]
 ) -> dict[TaskId, list[float | None]]:
     """Read the numbers of the same tasks as the rewards', as many of each."""
     by_task = _by_task(_keyed(given, what, expected), what)
@@ -206,5 +206,5 @@ def _aligned(
     return by_task
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return f"{type(value).__name__} {shortened(repr(value), 39)}"

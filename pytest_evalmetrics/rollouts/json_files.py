@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.errors import DataError
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
 
 _BLOCK: Final = 1 << 20  # bytes that are read at a time
@@ -243,7 +244,7 @@ class _DuplicateKeyError(ValueError):
     """An object holds one key twice."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -266,7 +267,7 @@ _decode = json.JSONDecoder(
 ).decode
 
 
-def parse(row: SourceRow, source: Source) -> dict[str, Any]:
+def parse(row: SourceRow, source: Source) -> JsonObject:
     """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
     text = str(row.text, "utf-8")
     try:
@@ -287,7 +288,7 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     return value
 
 
-def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
+def decode_row(row: SourceRow, source: Source) -> JsonObject:
     """Decode a whole row, the fast way where it is plain JSON."""
     try:
         value = msgspec.json.decode(row.text)
@@ -341,13 +342,13 @@ def _is_last(row: SourceRow, source: Source) -> bool:
     return True
 
 
-def read_document(source: Source) -> dict[str, Any] | list[Any]:
+def read_document(source: Source) -> JsonObject | list[JsonValue]:
     """Read a file that is one JSON value."""
     with source.open() as stream:
         text = stream.read()
     line, hint = None, "was the run that writes it interrupted, or is it no UTF-8 text?"
     try:
-        document: Any = _decode(text.decode())
+        document: JsonValue = _decode(text.decode())
     except json.JSONDecodeError as error:
         problem, line = (
             f"this is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}",

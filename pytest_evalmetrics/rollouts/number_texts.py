@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from pytest_evalmetrics.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.json_types import JsonValue
@@ -121,7 +122,7 @@ class NumberTexts:
     def read(
         self,
         values: Sequence[JsonValue],
-        places: NDArray[Any],
+        places: NDArray[np.int64],
         source: Source,
         *,
         needed: bool,

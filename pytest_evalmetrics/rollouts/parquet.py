@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.rollouts.columns import ReadTexts
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
@@ -82,7 +83,7 @@ class Parquet:
                 yield structs.replace(chunk, notes=notes)
                 first += batch.num_rows
 
-    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`; values without a JSON form become text or numbers."""
         with self._data(source) as data:
             place = 0

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import msgspec
 
@@ -22,6 +22,8 @@ from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from _typeshed import WriteableBuffer
 
     from pytest_evalmetrics.rollouts.loader import FieldPaths
     from pytest_evalmetrics.spec import FieldMap
@@ -120,7 +122,7 @@ def short(text: str) -> str:
     return repr(shortened(text.strip()))
 
 
-def shown_json(value: Any, length: int = 60) -> str:
+def shown_json(value: object, length: int = 60) -> str:
     """Write a value for a message, with its kind."""
     text = layout.shown(value, length)
     return f"{_KIND_NAMES[type(value)]}: {text}" if type(value) in _KIND_NAMES else text
@@ -151,7 +153,7 @@ def _unpacked(
     if packed is None:
         return raw
     if packed == "gzip":
-        plain: Any = gzip.GzipFile(fileobj=raw)
+        plain: io.BufferedIOBase = gzip.GzipFile(fileobj=raw)
     else:
         if sys.version_info >= (3, 14):
             from compression import zstd  # only where a file needs it
@@ -166,7 +168,7 @@ def _unpacked(
 class _Bounded(io.RawIOBase):
     """A decompressed stream that refuses to become too long."""
 
-    def __init__(self, plain: Any, size: int, shown: str) -> None:
+    def __init__(self, plain: io.BufferedIOBase, size: int, shown: str) -> None:
         super().__init__()
         self._plain = plain
         self._shown = shown
@@ -184,8 +186,8 @@ class _Bounded(io.RawIOBase):
     def seek(self, offset: int, whence: int = 0) -> int:
         return int(self._plain.seek(offset, whence))
 
-    def readinto(self, buffer: Any) -> int:
-        count: int = self._plain.readinto(buffer)
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        count = self._plain.readinto(buffer)
         if self._plain.tell() > self._most:
             raise DataError(
                 f"the compressed file expands to more than {self._most:,} bytes, which "

@@ -7,13 +7,14 @@ import math
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.json_types import object_of
 from pytest_evalmetrics.layout import listed, many, visible
 from pytest_evalmetrics.model.rollout_table import STATED_ERROR
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
@@ -32,9 +33,13 @@ from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
+_KEYS: Final = ("reward", "num_samples", "metrics", "expect")  # in a benchmark file
 _LISTED: Final = 10  # files
 _TASKS_LISTED: Final = 3
 
@@ -85,7 +90,7 @@ class _Survey(msgspec.Struct, frozen=True):
     """What rollouts hold, and a benchmark for them."""
 
     report: list[str]
-    benchmark: dict[str, Any]
+    benchmark: JsonObject
     comments: Mapping[str, str]
     reasons: tuple[str, ...] = ()
     questions: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -126,9 +131,8 @@ def survey(pattern: str, base: Path, describe: Callable[[Note], str]) -> SurveyT
 def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
     """Describe the four decisions about rollouts, each with its evidence and its option."""
     found = _surveyed(pattern, base, choices)
-    place = found.benchmark["rollouts"]
-    keys = place if isinstance(place, dict) else {}
-    fields = keys.get("fields", {})
+    keys = object_of(found.benchmark["rollouts"])
+    fields = object_of(keys.get("fields"))
     rows = next((keys[key] for key in ("rows", "keyed", "lists") if key in keys), "")
     task = fields.get("task", "")
     drop = (
@@ -138,7 +142,7 @@ def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
     )
     decided = {
         "rows": str(rows) or "as the file has them",
-        "task": "/".join(task) if isinstance(task, list) else task,
+        "task": "/".join(map(str, task)) if isinstance(task, list) else task,
         "reward": fields.get("reward") or found.benchmark.get("reward", ""),
         "max-drop": drop,
     }
@@ -277,7 +281,7 @@ def _table(spec: RolloutsSpec, base: Path) -> RolloutTable:
 
 def _open(pattern: str, proposal: Proposal) -> _Survey:
     """Make a benchmark of which a person has to fill in lines."""
-    benchmark = {
+    benchmark: JsonObject = {
         "name": _name(pattern),
         "rollouts": {"path": pattern, **proposal.keys},
         "metrics": ["mean_reward"],
@@ -296,42 +300,38 @@ def _open(pattern: str, proposal: Proposal) -> _Survey:
 
 def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> _Survey:
     """Make a benchmark for rollouts that were read."""
-    place = {"path": pattern, **proposal.keys} if proposal.keys else pattern
-    benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": place}
-    comments: dict[str, str] = {}
-    if Path(pattern).is_absolute():
-        comments["path"] = "an absolute path, which other machines do not have"
-    questions: dict[str, str] = {}
-    reasons = [*proposal.reasons]
+    choice = None
     reward: str | None = "reward"
     if "reward" not in table.scores:
         choice = choose_reward(_columns(table), ())
         reward = None if choice.chosen is None else choice.chosen.path
-        benchmark["reward"] = reward or OPEN
-        questions = {} if reward else {"reward": choice.question}
-        reasons.append(choice.reason)
     column = table.scores.get(reward or "", np.empty(0))
-    parts = [part for _, part in table.by_agent()]
-    counts = np.concatenate([np.diff(part.offsets) for part in parts])
-    least = int(counts.min())
-    if least == int(counts.max()):
-        benchmark["num_samples"] = least
-    path = score_paths(proposal.spec.fields).get("reward")
-    is_lower = not proposal.spec.map and should_be_low(path or reward or "")
-    benchmark["metrics"] = _metrics(column, least, is_lower=is_lower)
-    tasks = {len(part.tasks) for part in parts}
-    expect: dict[str, Any] = {}
-    if len(tasks) == 1:
-        expect["tasks"] = tasks.pop()
-    if np.isnan(column).any():
-        expect["missing_reward"] = "error"
+    is_lower = _is_lower(proposal, reward)
+    counts = np.concatenate([np.diff(part.offsets) for _, part in table.by_agent()])
+    metrics = _metrics(column, int(counts.min()), is_lower=is_lower)
+    gates = _gates(table, column, metrics[0], is_lower=is_lower)
+    keys: JsonObject = {"metrics": list(metrics)}
+    reasons = [*proposal.reasons, *gates.reasons]
+    questions = dict(gates.questions)
+    if choice is not None:
+        keys = {"reward": reward or OPEN, **keys}
+        reasons.append(choice.reason)
+        if reward is None:
+            questions["reward"] = choice.question
+    if counts.min() == counts.max():
+        keys["num_samples"] = int(counts.min())
+    expect = _expected(table, column)
     if expect:
-        benchmark["expect"] = expect
-    gates = _gates(table, column, benchmark["metrics"][0], is_lower=is_lower)
-    benchmark |= gates.keys
-    comments |= gates.comments
-    questions |= gates.questions
-    reasons += gates.reasons
+        keys["expect"] = expect
+    comments = dict(gates.comments)
+    if Path(pattern).is_absolute():
+        comments["path"] = "an absolute path, which other machines do not have"
+    benchmark: JsonObject = {
+        "name": _name(pattern),
+        "rollouts": {"path": pattern, **proposal.keys} if proposal.keys else pattern,
+        **{name: keys[name] for name in _KEYS if name in keys},
+        **gates.keys,
+    }
     return _Survey(
         report=[*_report(table, base, reward)],
         notes=table.notes,
@@ -343,21 +343,40 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
     )
 
 
+def _is_lower(proposal: Proposal, reward: str | None) -> bool:
+    """Check whether less of the reward is better, by the name of its field."""
+    if proposal.spec.map:
+        return False
+    path = score_paths(proposal.spec.fields).get("reward")
+    return should_be_low(path or reward or "")
+
+
+def _expected(table: RolloutTable, column: NDArray[np.float64]) -> JsonObject:
+    """Write what is expected of each run: as many tasks, and no missing reward."""
+    expect: JsonObject = {}
+    tasks = {len(part.tasks) for _, part in table.by_agent()}
+    if len(tasks) == 1:
+        expect["tasks"] = tasks.pop()
+    if np.isnan(column).any():
+        expect["missing_reward"] = "error"
+    return expect
+
+
 class _Gates(msgspec.Struct, frozen=True):
     """The gates of a proposed benchmark: keys of it, with what stands beside them."""
 
-    keys: dict[str, Any]
+    keys: JsonObject
     comments: dict[str, str] = msgspec.field(default_factory=dict)
     questions: dict[str, str] = msgspec.field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 
 
 def _gates(
-    table: RolloutTable, column: np.ndarray[Any, Any], metric: str, *, is_lower: bool
+    table: RolloutTable, column: NDArray[np.float64], metric: str, *, is_lower: bool
 ) -> _Gates:
     """Propose a baseline; of a single number, whose noise nothing shows, a threshold."""
     stated = _thresholds(table)
-    keys: dict[str, Any] = {"thresholds": stated} if stated else {}
+    keys: JsonObject = {"thresholds": stated} if stated else {}
     comments = {"thresholds": "as the files say"} if stated else {}
     if _is_summary(table) and len(column):
         why = "baseline: none, because one number can't show which loss is noise"
@@ -381,13 +400,13 @@ def _is_summary(table: RolloutTable) -> bool:
     return len(table) == 1 and not has_error
 
 
-def _limit(column: np.ndarray[Any, Any], *, is_lower: bool) -> str:
+def _limit(column: NDArray[np.float64], *, is_lower: bool) -> str:
     """Ask for the limit of a summary's number, which is shown."""
     which = "'<= ...', the most" if is_lower else "'>= ...', the least"
     return f"{which} that you accept; it is {float(column[0]):.4g}"
 
 
-def _evidence(table: RolloutTable, column: np.ndarray[Any, Any]) -> dict[str, str]:
+def _evidence(table: RolloutTable, column: NDArray[np.float64]) -> dict[str, str]:
     """Say what was read: rows, tasks, rewards."""
     tasks = {name for _, part in table.by_agent() for name in part.tasks}
     given = column[np.isfinite(column)]
@@ -402,7 +421,7 @@ def _evidence(table: RolloutTable, column: np.ndarray[Any, Any]) -> dict[str, st
     return evidence
 
 
-def _metrics(column: np.ndarray[Any, Any], least: int, *, is_lower: bool) -> list[str]:
+def _metrics(column: NDArray[np.float64], least: int, *, is_lower: bool) -> list[str]:
     given = column[np.isfinite(column)]
     is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
     if not is_binary:
@@ -480,9 +499,9 @@ def _kind_of(path: Path) -> str:
     return "json" if name == "jsonl" and ".json" in path.suffixes else name
 
 
-def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
+def _thresholds(table: RolloutTable) -> JsonObject:
     """Return the thresholds that files state for their scores, as deepeval's do."""
-    bounds: dict[str, dict[str, float]] = {}
+    bounds: JsonObject = {}
     for scorer, settings in table.ruler.items():
         stated = settings.get("threshold", ())
         # a scorer is named after its score; what it changes besides, it does not bound, such as

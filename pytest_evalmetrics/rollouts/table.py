@@ -32,7 +32,7 @@ from pytest_evalmetrics.model.rollout_table import (
 from pytest_evalmetrics.rollouts.source import Source, score_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -351,7 +351,9 @@ class TableBuilder:
                 scores[name] = numbers
         return scores
 
-    def _with_reward(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+    def _with_reward(
+        self, scores: dict[str, NDArray[np.float64]]
+    ) -> dict[str, NDArray[np.float64]]:
         """Let the only score of a format that has no reward be the reward."""
         any_score = any(not usage for _, usage in self._columns)
         if self._rewards is not None and not any_score and self._failures:
@@ -386,7 +388,7 @@ class TableBuilder:
             )
         return scores
 
-    def _must_be_there(self, scores: Mapping[str, Any]) -> None:
+    def _must_be_there(self, scores: Collection[str]) -> None:
         fields = self._request.fields
         places = [
             (f"the path {path!r} of the score {name!r}", path, name in scores)
@@ -425,11 +427,12 @@ class TableBuilder:
         if self._request.by_position:
             return tuple(range(self._rows)), np.arange(self._rows)
         codes = np.frombuffer(self._task, np.int64)
-        ids: list[Any] = list(self._tasks)
-        if str in set(map(type, ids)):
+        ids: list[TaskId] = list(self._tasks)
+        if any(isinstance(task, str) for task in ids):
             self._must_differ_as_text(codes)
             ids = [str(task) for task in ids]
-        ordered = sorted(set(ids))
+        # all of them are numbers now, or all are text
+        ordered: list[TaskId] = sorted(set(ids))
         if ordered == ids:
             return tuple(ordered), codes
         rank = {task: i for i, task in enumerate(ordered)}
@@ -505,7 +508,7 @@ class TableBuilder:
                 raise self._error(
                     lacking[0], f"{rows}; both are of the agent {name!r}", hint
                 )
-        keys: list[NDArray[Any]] = [task, agent]
+        keys: list[NDArray[np.number]] = [task, agent]
         if self._started:  # a format with the start time of each row
             starts = np.full(self._rows, math.nan)
             for first, times in self._started.items():
@@ -628,7 +631,7 @@ class TableBuilder:
                 return
 
 
-def _steps(*columns: NDArray[Any]) -> NDArray[np.int64]:
+def _steps(*columns: NDArray[np.integer]) -> NDArray[np.int64]:
     """Compare each row with the one before: the sign of the first column that differs."""
     sign = np.zeros(len(columns[0]) - 1, np.int64)
     for column in columns:

@@ -8,7 +8,7 @@ import re
 import sys
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from pytest_evalmetrics.rollouts.source import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from _csv import Reader
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Self
 
+    from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node
 
@@ -45,7 +47,7 @@ class Csv:
 
     def __init__(self, request: Request) -> None:
         self._columns = columns = Columns(request, of_table=True)
-        self._read: dict[Node, Callable[[str], Any]] = {
+        self._read: dict[Node, Callable[[str], int | str | None]] = {
             **dict.fromkeys((*columns.task, *columns.sample), _id),
             **dict.fromkeys(columns.agent, _text),
         }
@@ -69,7 +71,9 @@ class Csv:
                     if node.wanted
                 }
 
-                def check(index: int, block: Any = block) -> None:
+                def check(
+                    index: int, block: Sequence[tuple[int, list[str]]] = block
+                ) -> None:
                     place, row = block[index]
                     record = {
                         node: self._read.get(node, _number)(cell)
@@ -81,7 +85,7 @@ class Csv:
                     Values(places, decoded, check, numbers=numbers), source
                 )
 
-    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
         with _table(source) as (names, rows):
             for place, cells in rows:
@@ -147,7 +151,9 @@ def _table(
             text.detach()
 
 
-def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
+def _rows(
+    reader: Reader, width: int, source: Source
+) -> Iterator[tuple[int, list[str]]]:
     last = reader.line_num
     for cells in reader:
         place, last = last + 1, reader.line_num

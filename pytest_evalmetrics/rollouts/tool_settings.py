@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import yaml
@@ -12,8 +12,9 @@ from pytest_evalmetrics.rollouts.json_values import objects
 from pytest_evalmetrics.spec.field_types import is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
+
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _RTOL: Final = 0.08  # the default of vLLM's lm-eval tests
 _TOL: Final = 0.08  # of its gsm8k tests: absolute
@@ -24,11 +25,11 @@ _OF_OTHER_QUANTITIES: Final = ("latency", "cost", "perplexity", "levenshtein")
 class MigratedSettings(msgspec.Struct, frozen=True):
     """A benchmark file that says what another tool's settings say."""
 
-    content: dict[str, Any]
+    content: JsonObject
     comments: dict[str, str]  # key -> what stands behind it
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given(values: JsonObject) -> JsonObject:
     return {name: value for name, value in values.items() if value}
 
 
@@ -48,47 +49,61 @@ def migrated(path: Path) -> MigratedSettings | None:
         for task in objects(settings.get("tasks"))
         if isinstance(task.get("metrics"), list)
     ]
-    stated: Any = settings.get("accuracy_threshold")
     if tasks:
         comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
-        benchmarks = [_given(_lm_eval(task, settings)) for task in tasks]
+        benchmarks: list[JsonValue] = [_given(_lm_eval(t, settings)) for t in tasks]
         return MigratedSettings({"benchmarks": benchmarks}, comments)
-    if is_number(stated):  # https://github.com/vllm-project/vllm, tests/evals/gsm8k
-        comments = {"rollouts": "a row per question, with its task and reward"}
-        comments["mean_reward"] = f"{stated} - {_TOL}"
-        benchmark = {
-            "name": "gsm8k",
-            "description": str(settings.get("model_name", "")),
-            "rollouts": "results/gsm8k.jsonl",
-            "metrics": ["mean_reward"],
-            "expect": _expect(settings.get("num_questions")),
-            "thresholds": {"mean_reward": {"min": round(float(stated) - _TOL, 6)}},
-        }
-    elif "providers" in settings and ("tests" in settings or "defaultTest" in settings):
-        comments = {"rollouts": "promptfoo eval -o results.json"}
-        comments["thresholds"] = (
-            "all tests have to pass, as there; the others are its assertions'"
-        )
-        benchmark = {
-            "name": str(settings.get("description") or "promptfoo"),
-            "rollouts": "results.json",
-            "reward": "success",
-            "metrics": ["mean_reward"],
-            "thresholds": {"mean_reward": ">= 1", **_bounds_of_assertions(settings)},
-        }
-    else:
-        return None
+    stated = settings.get("accuracy_threshold")
+    if is_number(stated):
+        return _gsm8k(settings, float(stated))
+    if "providers" in settings and ("tests" in settings or "defaultTest" in settings):
+        return _promptfoo(settings)
+    return None
+
+
+def _gsm8k(settings: JsonObject, accuracy: float) -> MigratedSettings:
+    """https://github.com/vllm-project/vllm, tests/evals/gsm8k."""
+    benchmark: JsonObject = {
+        "name": "gsm8k",
+        "description": str(settings.get("model_name", "")),
+        "rollouts": "results/gsm8k.jsonl",
+        "metrics": ["mean_reward"],
+        "expect": _expect(settings.get("num_questions")),
+        "thresholds": {"mean_reward": {"min": round(accuracy - _TOL, 6)}},
+    }
+    comments = {
+        "rollouts": "a row per question, with its task and reward",
+        "mean_reward": f"{accuracy:g} - {_TOL}",
+    }
     return MigratedSettings({"benchmark": _given(benchmark)}, comments)
 
 
-def _expect(tasks: Any) -> dict[str, int]:
+def _promptfoo(settings: JsonObject) -> MigratedSettings:
+    """https://www.promptfoo.dev/docs/configuration/reference."""
+    benchmark: JsonObject = {
+        "name": str(settings.get("description") or "promptfoo"),
+        "rollouts": "results.json",
+        "reward": "success",
+        "metrics": ["mean_reward"],
+        "thresholds": {"mean_reward": ">= 1", **_bounds_of_assertions(settings)},
+    }
+    comments = {
+        "rollouts": "promptfoo eval -o results.json",
+        "thresholds": "all tests have to pass, as there; the others are its assertions'",
+    }
+    return MigratedSettings({"benchmark": _given(benchmark)}, comments)
+
+
+def _expect(tasks: JsonValue) -> JsonObject:
     return {"tasks": int(tasks)} if is_number(tasks) else {}
 
 
-def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _lm_eval(task: JsonObject, settings: JsonObject) -> JsonObject:
     """https://github.com/vllm-project/vllm, .buildkite/lm-eval-harness/configs."""
     name = str(task.get("name"))
-    rtol = f"{100 * float(settings.get('rtol', _RTOL)):g}%"
+    stated = settings.get("rtol", _RTOL)
+    share = float(stated) if isinstance(stated, int | float | str) else _RTOL
+    rtol = f"{100 * share:g}%"
     scores = {
         str(metric["name"]).removesuffix(",none"): metric["value"]
         for metric in objects(task["metrics"])
@@ -107,9 +122,9 @@ def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _bounds_of_assertions(settings: JsonObject) -> JsonObject:
     """https://www.promptfoo.dev/docs/configuration/expected-outputs."""
-    bounds: dict[str, dict[str, float]] = {}
+    bounds: dict[str, float] = {}
     for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
         for each in objects(test.get("assert")):
             metric = each.get("metric")
@@ -118,6 +133,6 @@ def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, fl
             if kind in _OF_OTHER_QUANTITIES or kind.startswith("not-"):
                 continue
             if isinstance(metric, str) and is_number(threshold):
-                bound = bounds.setdefault(f"mean/{metric}", {"min": threshold})
-                bound["min"] = max(threshold, bound["min"])
-    return bounds
+                name = f"mean/{metric}"
+                bounds[name] = max(threshold, bounds.get(name, threshold))
+    return {name: {"min": least} for name, least in bounds.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
@@ -11,6 +11,8 @@ from pytest_evalmetrics.rollouts.guess.rewards import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _MARK: Final = "\0open"  # in the YAML's text, until it is replaced
 
@@ -33,7 +35,7 @@ _Dumper.add_representer(_OpenValue, _open_node)
 
 
 def draft_lines(
-    content: Mapping[str, Any],
+    content: JsonObject,
     comments: Mapping[str, str],
     questions: Mapping[str, str],
     top: Iterable[str] = (),
@@ -84,7 +86,7 @@ def _key(line: str) -> str:
     return text.partition(":")[0]
 
 
-def _with_open_values(value: Any) -> Any:
+def _with_open_values(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _with_open_values(inner) for key, inner in value.items()}
     if isinstance(value, list):

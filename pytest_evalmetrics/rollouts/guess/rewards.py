@@ -163,33 +163,44 @@ def choose_reward(
     columns: Mapping[str, SeenColumn], taken: Collection[str]
 ) -> RewardChoice:
     """Choose the reward among the fields of rows, if one is likelier than the others."""
-    candidates = [
-        candidate
-        for path, column in columns.items()
-        if path not in taken and (candidate := _candidate(column)) is not None
-    ]
-    candidates.sort(
-        key=lambda candidate: (candidate.strength, not candidate.is_verdict)
-    )
+    candidates = _candidates(columns, taken)
     likely = [c for c in candidates if c.name is not RewardName.NEVER]
     varying = _without_equals([c for c in likely if not c.is_constant])
     constant = [c for c in likely if c.is_constant]
     best = [c for c in varying if c.strength == varying[0].strength]
+    if not best:
+        unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
+        return RewardChoice(None, tuple(constant or unlikely))
     named_constant = [c for c in constant if c.name is not RewardName.UNKNOWN]
-    if best and best[0].name is RewardName.UNKNOWN and named_constant:
+    if best[0].name is RewardName.UNKNOWN and named_constant:
         # a verdict that is the same everywhere is as likely as a number without a name
         return RewardChoice(None, (*named_constant, *best))
-    maximum = _varying_maximum(columns, best[0]) if best else None
-    if best and maximum is not None:
-        shown = f"{best[0].path} (of {maximum}, which varies: write their quotient)"
-        best = [structs.replace(best[0], shown=shown), *best[1:]]
-        varying = [*best, *(c for c in varying if c.strength != best[0].strength)]
-    elif len(best) == 1 and best[0].speaks_for_itself:
-        return RewardChoice(best[0], tuple(c for c in varying if c is not best[0]))
-    unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
-    # the only best one, which does not speak for itself, stands beside the others
-    asked = varying if len(best) == 1 else best
-    return RewardChoice(None, tuple(asked or constant or unlikely))
+    first = best[0]
+    others = tuple(c for c in varying if c is not first)
+    maximum = _varying_maximum(columns, first)
+    if maximum is not None:
+        shown = f"{first.path} (of {maximum}, which varies: write their quotient)"
+        return RewardChoice(None, (structs.replace(first, shown=shown), *others))
+    if len(best) > 1:
+        return RewardChoice(None, tuple(best))
+    if first.speaks_for_itself:
+        return RewardChoice(first, others)
+    return RewardChoice(None, (first, *others))
+
+
+def _candidates(
+    columns: Mapping[str, SeenColumn], taken: Collection[str]
+) -> list[RewardCandidate]:
+    """List the fields that may be the reward, the likeliest first."""
+    candidates = []
+    for path, column in columns.items():
+        candidate = None if path in taken else _candidate(column)
+        if candidate is not None:
+            candidates.append(candidate)
+    candidates.sort(
+        key=lambda candidate: (candidate.strength, not candidate.is_verdict)
+    )
+    return candidates
 
 
 def _varying_maximum(
@@ -382,46 +393,64 @@ def _are_identifiers(column: SeenColumn) -> bool:
 
 
 def _of_words(column: SeenColumn) -> RewardCandidate | None:
+    words = _words_of(column)
+    if words is None or not _may_be_verdicts(column, words):
+        return None
+    points = _points(column.path, words)
+    worths = [
+        None if value is None else points[value_text(value)] for value in column.values
+    ]
+    are_alike = len(set(points.values()) - {None}) < 2
+    return RewardCandidate(
+        path=column.path,
+        name=_name_of_words(column.path, words),
+        values=worths,
+        shown=f"{column.path} ({listed(list(words), _SHOWN)})",
+        is_constant=are_alike and OPEN not in points.values(),
+        in_unit_range=True,
+        is_verdict=True,
+        points=points,
+    )
+
+
+def _words_of(column: SeenColumn) -> dict[str, Meaning] | None:
+    """Look up the few short words of a field; None if it holds anything else."""
     given = column.given
     if not given or not all(isinstance(value, str | bool) for value in given):
         return None
     texts = list(dict.fromkeys(map(value_text, given)))
     if len(texts) > _WORDS or any(len(text) > _WORD for text in texts):
         return None
-    meanings = {text: meaning(text) for text in texts}
-    known = [each.points for each in meanings.values() if each.is_known]
-    has_verdicts = bool({0.0, 1.0} & set(known))
-    name = reward_name(column.path)
-    may_hold_verdicts = may_hold_a_verdict_in_words(column.path)
-    if not has_verdicts:
-        repeats = len(given) >= 2 * len(texts) and len(texts) > 1
-        if not may_hold_verdicts or not repeats:
-            return None
-    are_all_known = len(known) == len(texts)
-    if name is RewardName.UNKNOWN and not may_hold_verdicts and not are_all_known:
-        return None  # such as languages, of which one is called no
-    only_status = all(
-        each.is_status or each.points is None for each in meanings.values()
-    )
-    if only_status and name is not RewardName.VERDICT and any(known):
-        name = RewardName.NEVER
-    elif is_status(column.path) and has_verdicts and not only_status:
-        name = RewardName.VERDICT  # status: passed, failed
-    points = _points(column.path, meanings)
-    worth = [
-        None if value is None else points[value_text(value)] for value in column.values
-    ]
-    return RewardCandidate(
-        path=column.path,
-        name=name,
-        values=worth,
-        shown=f"{column.path} ({listed(texts, _SHOWN)})",
-        is_constant=len(set(points.values()) - {None}) < 2
-        and OPEN not in points.values(),
-        in_unit_range=True,
-        is_verdict=True,
-        points=points,
-    )
+    return {text: meaning(text) for text in texts}
+
+
+def _may_be_verdicts(column: SeenColumn, words: Mapping[str, Meaning]) -> bool:
+    """Check whether words are verdicts by their meaning, or may be by their field's name."""
+    is_named = may_hold_a_verdict_in_words(column.path)
+    if not _hold_a_verdict(words):
+        repeat = len(words) > 1 and len(column.given) >= 2 * len(words)
+        return is_named and repeat
+    # without a telling name they may be languages, of which one is called no
+    are_all_known = all(word.is_known for word in words.values())
+    has_name = reward_name(column.path) is not RewardName.UNKNOWN
+    return has_name or is_named or are_all_known
+
+
+def _hold_a_verdict(words: Mapping[str, Meaning]) -> bool:
+    """Check whether a word means that a task is passed, or that it is not."""
+    return any(word.points in (0.0, 1.0) for word in words.values())
+
+
+def _name_of_words(path: str, words: Mapping[str, Meaning]) -> RewardName:
+    """Judge the name of a field of words by what they say: how a run went, or a verdict."""
+    name = reward_name(path)
+    are_statuses = all(word.is_status or word.points is None for word in words.values())
+    if are_statuses:
+        has_worth = any(word.points for word in words.values())
+        return name if name is RewardName.VERDICT or not has_worth else RewardName.NEVER
+    if is_status(path) and _hold_a_verdict(words):
+        return RewardName.VERDICT  # status: passed, failed
+    return name
 
 
 def _points(path: str, meanings: Mapping[str, Meaning]) -> JsonObject:

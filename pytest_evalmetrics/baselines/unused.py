@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -43,6 +44,7 @@ _NO_SEARCH = (
     "evalmetrics_update",
     "disable_unused_snapshots",
 )
+_PATIENCE = 10  # seconds for git
 _FUNCTION = re.compile(r"[A-Za-z0-9_.]+")
 
 
@@ -55,13 +57,14 @@ def unused_of_run(config: pytest.Config) -> list[str]:
         return []
     folders = {item.path.parent / FOLDER for item in config.stash.get(COLLECTED, ())}
     folders.update(_searched_folders(config))
+    unused = {path for folder in folders for path in unused_in(folder, config)}
+    unused.update(_committed_without_file(config.rootpath))
     found: list[str] = []
-    for folder in sorted(folders):
-        for path in unused_in(folder, config):
-            shown = shown_below(path, config.rootpath)
-            if not _has_file(path):
-                shown = f"{shown} ({_file_of(path)} is gone)"
-            found.append(shown)
+    for path in sorted(unused):
+        shown = shown_below(path, config.rootpath)
+        if not _has_file(path):
+            shown = f"{shown} ({_file_of(path)} is gone)"
+        found.append(shown)
     return found
 
 
@@ -73,6 +76,25 @@ def _searched_folders(config: pytest.Config) -> Iterator[Path]:
     for folder in config.stash.get(BASELINES, ()):
         if any(folder.resolve().is_relative_to(place) for place in places):
             yield folder
+
+
+def _committed_without_file(root: Path) -> Iterator[Path]:
+    """Yield the committed baselines of the project whose file was deleted.
+
+    CI runs the files that git tracks: a deleted one would take its gates with it, unseen.
+    """
+    command = ["git", "-C", str(root), "ls-files", "-z", "--", f"*{FOLDER}/*.json"]
+    try:
+        listed = subprocess.run(  # noqa: S603 - the user's own git
+            command, capture_output=True, timeout=_PATIENCE, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return  # no repository, or no git
+    for name in os.fsdecode(listed.stdout).split("\0"):
+        path = root / name
+        is_baseline = path.parent.parent.name == FOLDER
+        if is_baseline and path.is_file() and not _has_file(path):
+            yield path
 
 
 def _has_file(baseline: Path) -> bool:

@@ -3,6 +3,8 @@
 Nothing but --evalmetrics-delete-unused deletes any, whatever a run selects or leaves out.
 """
 
+import subprocess
+
 import pytest
 from baselines.conftest import BEFORE, ONE
 
@@ -158,3 +160,31 @@ def test_every_worker_names_the_unused_baselines_that_it_knows(same):
     result.stdout.fnmatch_lines(
         ["1 unused baseline: *", "    evals/__baselines__/one.bench/gone.json"]
     )
+
+
+def git(folder, *args):
+    identity = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    subprocess.run(["git", *identity, *args], cwd=folder, check=True)
+
+
+@pytest.mark.parametrize("args", [("other/b.bench.yaml",), ("other",)])
+def test_a_committed_baseline_whose_file_is_deleted_fails_a_run_of_other_files(
+    project, args
+):
+    for name in ("first/a.bench.yaml", "other/b.bench.yaml"):
+        folder = name.partition("/")[0]
+        project.rollouts([[1, 0]] * 10, f"{folder}/runs.jsonl")
+        project.bench("metrics: [pass@1]\nbaseline: true", name)
+    project.write("pytest.ini", "[pytest]\n")
+    assert project.run("--evalmetrics-update").ret == 0
+    git(project.path, "init", "-q")
+    git(project.path, "add", "-A")
+    git(project.path, "commit", "-q", "-m", "recorded")
+    assert project.run(*args).ret == 0
+    (project.path / "first/a.bench.yaml").unlink()
+    result = project.run(*args)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["    first/__baselines__/a.bench/math.json (a.bench.yaml is gone)"]
+    )
+    assert project.run(*args, "-k", "math").ret == 0  # a selection looks for none

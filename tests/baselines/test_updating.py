@@ -123,3 +123,25 @@ def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is fu
     )
     assert recorded.baseline().read_bytes() == before
     assert [p.name for p in recorded.baseline().parent.iterdir()] == ["math.json"]
+
+
+def test_the_way_out_for_a_grown_data_set_is_the_number_of_its_tasks(project):
+    project.rollouts([[1, 0]] * 10)
+    project.bench("expect: {tasks: 10}\nmetrics: [pass@1]\nbaseline: true")
+    assert project.run(UPDATE).ret == 0
+    project.rollouts([[1, 0]] * 12)
+    refused = project.run(UPDATE)
+    refused.stdout.fnmatch_lines(
+        [
+            (
+                "  -> look for another run's rollouts in the files; or, if the benchmark has grown, "
+                "write expect: {tasks: 12}"
+            ),
+            "INCONCLUSIVE  no baseline was recorded, *",
+            "  -> if the benchmark has grown, write expect: {tasks: 12}, and record it then",
+        ]
+    )
+    project.bench("expect: {tasks: 12}\nmetrics: [pass@1]\nbaseline: true")
+    recorded = project.run(UPDATE)
+    assert recorded.ret == 0
+    recorded.stdout.fnmatch_lines(["*2 new tasks not in the baseline: 10 (*), 11 (*)"])

@@ -132,7 +132,10 @@ TABLE = [
     (
         kinds.ExtraTasks(expected=2, found=3),
         "3 tasks were found, 1 too many",
-        "look for another run's rollouts in the files; if it has grown, set expect.tasks",
+        (
+            "look for another run's rollouts in the files; or, if the benchmark has grown, write "
+            "expect: {tasks: 3}"
+        ),
     ),
     (
         kinds.TooFewRollouts(

@@ -74,10 +74,6 @@ _FIXED: dict[type, str] = {
     kinds.MissingTasks: (
         "complete the run; or, where the benchmark has shrunk, set expect.tasks"
     ),
-    kinds.ExtraTasks: (
-        "look for another run's rollouts in the files; "
-        "if it has grown, set expect.tasks"
-    ),
     kinds.TooManyRollouts: (
         "look for another run's rollouts in the files; or set num_samples"
     ),
@@ -115,6 +111,12 @@ _FIXED: dict[type, str] = {
 def way_out(reason: object, check: Check) -> str:  # noqa: ARG001
     """Give the way out of a reason for which a check does not hold; empty if none."""
     return _FIXED.get(type(reason), "")
+
+
+@way_out.register(kinds.ExtraTasks)
+def _extra_tasks(reason: kinds.ExtraTasks, _check: Check) -> str:
+    grown = f"if the benchmark has grown, write expect: {{tasks: {reason.found}}}"
+    return f"look for another run's rollouts in the files; or, {grown}"
 
 
 @way_out.register(kinds.BehaviourMoved)
@@ -326,12 +328,19 @@ def _failed(reason: kinds.Failed, _check: Check) -> str:
     return reason.hint
 
 
+def _completing(reason: kinds.NotRecorded) -> str:
+    """Say how an evaluation becomes complete."""
+    for why in reason.because:
+        if isinstance(why, kinds.ExtraTasks):
+            grown = f"if the benchmark has grown, write expect: {{tasks: {why.found}}}"
+            return f"{grown}, and record it then"
+    return "complete the run first; or say in `expect:` what is missing on purpose"
+
+
 @way_out.register(kinds.NotRecorded)
 def _not_recorded(reason: kinds.NotRecorded, _check: Check) -> str:
     ways = {
-        "incomplete": (
-            "complete the run first; or say in `expect:` what is missing on purpose"
-        ),
+        "incomplete": _completing(reason),
         "drops_tasks": (
             "run all tasks; or, if the change is intended, "
             "add --evalmetrics-accept-tasks"

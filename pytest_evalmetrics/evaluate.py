@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.comparison import RunScatter
     from pytest_evalmetrics.gates import SingleTasks
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
@@ -91,6 +92,8 @@ class EvaluationInput(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine | None = None  # where rows are read and scored, if not here
     detailed: bool = True  # its tasks are pictured even if it passes
     benchmarks: int = 1  # of the run, that share the level of a false alarm
+    # how runs of other benchmarks of the project scatter
+    pooled: tuple[RunScatter, ...] = ()
     look: Look | None = None  # at a run that may stop early
     budget: Budget | None = None  # of the benchmark, that its rounds share
     # the tasks of which rollouts are drawn; None for all
@@ -358,6 +361,7 @@ def compare(
         measurement_changes=alike.changes,
         settled_changes=alike.settled,
         frames=frames,
+        pooled=given.pooled,
     )
     return Compared(
         terms=terms,

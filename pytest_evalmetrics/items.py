@@ -56,15 +56,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
 
+    from pytest_evalmetrics.comparison import RunScatter
     from pytest_evalmetrics.errors import Problem
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
     from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.pipeline.pooled_noise import BaselineScatter
     from pytest_evalmetrics.scoring.door import Budget, Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _ENGINE = pytest.StashKey["Engine"]()
 # of an item's benchmarks
 _BUDGETS: pytest.StashKey[dict[str, Budget]] = pytest.StashKey()
+# by the folder of all baselines of a folder of benchmark files
+_SCATTERS: pytest.StashKey[dict[Path, tuple[BaselineScatter, ...]]] = pytest.StashKey()
 _IN_TURNS = pytest.StashKey[bool]()
 # for a check: the files that can't be read, and why
 _BROKEN: pytest.StashKey[list[tuple[BenchmarkFile, tuple[Problem, ...]]]] = (
@@ -443,7 +447,21 @@ def _input(
         table=asked.table,
         detailed=asked.detailed,
         benchmarks=asked.benchmarks,
+        pooled=_pooled_noise(config, store),
     )
+
+
+def _pooled_noise(config: pytest.Config, store: Store | None) -> tuple[RunScatter, ...]:
+    """Measure the noise between runs of the benchmarks whose baselines are beside one."""
+    if store is None:
+        return ()
+    folder = store.path.parent.parent
+    known = config.stash.setdefault(_SCATTERS, {})
+    if folder not in known:
+        from pytest_evalmetrics.pipeline.pooled_noise import scatters_in
+
+        known[folder] = scatters_in(folder)
+    return tuple(one.scatter for one in known[folder] if one.file != store.path)
 
 
 def _accepted(config: pytest.Config, label: str) -> tuple[AcceptedLevel, ...]:
@@ -555,8 +573,12 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     for item in _benchmarks(session):
         with names_for(item):
             benchmark = as_asked(item.config, item.benchmark)
-            read = Store(item).read
-            powers = list(power.power_of(benchmark, read, benchmarks=sharing))
+            store = Store(item)
+            read = store.read
+            pooled = _pooled_noise(item.config, store)
+            powers = list(
+                power.power_of(benchmark, read, benchmarks=sharing, pooled=pooled)
+            )
             planned.append((item.nodeid, powers))
             forecast = rounds.expected_rollouts(benchmark, powers)
             calls += [f"{item.nodeid}: {line}" for line in forecast]

@@ -28,8 +28,12 @@ from pytest_evalmetrics.comparison.metric_comparison import (
 )
 from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs
+from pytest_evalmetrics.comparison.run_noise import RunScatter as RunScatter
 from pytest_evalmetrics.comparison.run_noise import largest_shift as largest_shift
+from pytest_evalmetrics.comparison.run_noise import lone_run as lone_run
+from pytest_evalmetrics.comparison.run_noise import pool_shows_noise as pool_shows_noise
 from pytest_evalmetrics.comparison.run_noise import runs_of as runs_of
+from pytest_evalmetrics.comparison.run_noise import scatter_of as scatter_of
 from pytest_evalmetrics.comparison.run_noise import with_run_noise as with_run_noise
 from pytest_evalmetrics.comparison.run_noise import (
     with_stated_noise as with_stated_noise,

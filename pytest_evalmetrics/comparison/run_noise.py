@@ -14,6 +14,10 @@ Analysis, section 5.4). The prior is the same for every number of runs: a half-C
 distribution whose scale is above what is expected (Gelman 2006, Bayesian Analysis 1,
 515): 5 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
 So the level holds from two runs on, and what two or three runs can't show costs power.
+
+Runs of other benchmarks of the project count too, as a power prior (Ibrahim and Chen
+2000, Statistical Science 15, 46): for as much as ten runs at most, since each benchmark
+has a noise of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ from pytest_evalmetrics.stats import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.model.comparison import Floats, PairedMetric
+    from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
 
 _RATE_SCALE = 0.05  # of the half-Cauchy prior of a rate
 _LARGEST_OF_RATE = 0.15
@@ -50,13 +54,30 @@ _LEAST = 0.02  # the same
 _GRID = 160
 _LOG_HALF = math.log(0.5)
 _SHORT = 0.2  # the chance that a drop of the stated size is not found
+_MOST_POOLED = 9  # degrees of freedom that other benchmarks count for
+_FEWEST_POOLED = 4  # the same, from which on they stand in for runs of one's own
+_SHOWN = 0.05  # the p of their noise, below which they do
 _NO_ERROR = 1e-9  # in place of a standard error of 0: all tasks moved alike
+
+
+class RunScatter(msgspec.Struct, frozen=True):
+    """How the runs of one benchmark scatter."""
+
+    runs: int
+    variance: float  # of their values, in squared points
+    se: float  # of one run's value over its tasks
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom of the variance."""
+        return self.runs - 1
 
 
 class Runs(msgspec.Struct, frozen=True):
     """The runs of a baseline: one metric over the compared tasks."""
 
-    values: tuple[float, ...]  # of each run, the newest last
+    # of each run, the newest last; a lone one needs a `pool`
+    values: tuple[float, ...]
     # whether the drop is from the mean of all runs, or from the newest alone
     pooled: bool
     # of a task in one such run, as a multiple of those in the current run
@@ -64,6 +85,12 @@ class Runs(msgspec.Struct, frozen=True):
     # of one run's value over its tasks; NaN if a task has no value
     se: float = math.nan
     is_rate: bool = False
+    pool: tuple[RunScatter, ...] = ()  # of other benchmarks
+
+    @property
+    def variance(self) -> float:
+        """The variance of the values; 0 of a lone one."""
+        return float(np.var(self.values, ddof=1)) if len(self.values) > 1 else 0.0
 
     @property
     def variance_factor(self) -> float:
@@ -107,14 +134,44 @@ def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Ru
     )
 
 
+def scatter_of(values: Floats) -> RunScatter:
+    """Measure how runs scatter by the values of their tasks, shape (runs, tasks)."""
+    means = values.mean(axis=1)
+    return RunScatter(
+        runs=len(values),
+        variance=float(np.var(means, ddof=1)),
+        se=_error_within(values, clusters=None),
+    )
+
+
+def lone_run(pair: PairedMetric, pool: tuple[RunScatter, ...]) -> Runs:
+    """Take the noise of a baseline of one run from those of other benchmarks."""
+    se = math.nan
+    if pair.baseline is not None and pair.current is not None:
+        difference = pair.baseline - pair.current
+        se = mean_se(difference, pair.clusters).se / math.sqrt(2)
+    now = len(pair.rewards_current.values)
+    return Runs(
+        values=(pair.value_baseline,),
+        pooled=True,
+        more_rollouts=len(pair.rewards_baseline.values) / max(now, 1),
+        se=se,
+        is_rate=True,
+        pool=pool,
+    )
+
+
 def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
     """Return how much tasks differ between runs, without the shifts that all share."""
     if any(pair.baseline is None or pair.difference is not None for pair in pairs):
         return math.nan
     values = np.array([pair.baseline for pair in pairs])
-    clusters = pairs[0].clusters
+    return _error_within(values, clusters=pairs[0].clusters)
+
+
+def _error_within(values: Floats, *, clusters: Ints | None) -> float:
     errors = [mean_se(run, clusters).se for run in values - values.mean(axis=0)]
-    return math.sqrt(sum(error**2 for error in errors) / (len(pairs) - 1))
+    return math.sqrt(sum(error**2 for error in errors) / (len(values) - 1))
 
 
 def with_run_noise(
@@ -122,22 +179,23 @@ def with_run_noise(
 ) -> RunNoise:
     """Add noise between runs to a test whose p and `se` cover that of tasks alone."""
     factor = runs.variance_factor
-    scatter = float(np.var(runs.values, ddof=1))
     one_run = runs.se
     if not one_run >= 0:
         one_run = se / math.sqrt(factor - 1 + runs.more_rollouts)
-    if scatter == 0:
-        return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
-    if not one_run * _LARGEST > math.sqrt(scatter):
-        return _by_runs_alone(runs, scatter, drop=drop, log_p=log_p, alpha=alpha)
-    prior = prior_of(one_run, is_rate=runs.is_rate)
+    if len(runs.values) > 1:
+        if runs.variance == 0:
+            return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
+        if not one_run * _LARGEST > math.sqrt(runs.variance):
+            return _by_runs_alone(runs, drop=drop, log_p=log_p, alpha=alpha)
+    one_run = max(one_run, _NO_ERROR)
+    shown = _shown(runs, one_run)
     return _with_variances(
-        _posterior(prior, runs, scatter, one_run=one_run),
+        _posterior(prior_of(one_run, is_rate=runs.is_rate), shown),
         factor,
         drop=drop,
         log_p=log_p,
         se=se,
-        sd=math.sqrt(max(scatter - one_run**2, 0.0)),
+        sd=_shown_sd(shown),
         alpha=alpha,
         level=level,
     )
@@ -178,13 +236,15 @@ def largest_shift(runs: Runs | None, stated: float | None, *, alpha: float) -> f
     if runs is None:
         return 0.0
     factor = runs.variance_factor
-    scatter = float(np.var(runs.values, ddof=1))
-    if scatter == 0:
-        return 0.0
-    if not runs.se * _LARGEST > math.sqrt(scatter):
-        return t_ppf(1 - alpha, len(runs.values) - 1) * math.sqrt(scatter * factor)
-    prior = prior_of(runs.se, is_rate=runs.is_rate)
-    noise = _posterior(prior, runs, scatter, one_run=runs.se)
+    if len(runs.values) > 1:
+        sd = math.sqrt(runs.variance)
+        if sd == 0:
+            return 0.0
+        if not runs.se * _LARGEST > sd:
+            return t_ppf(1 - alpha, len(runs.values) - 1) * sd * math.sqrt(factor)
+    one_run = max(runs.se, _NO_ERROR)
+    prior = prior_of(one_run, is_rate=runs.is_rate)
+    noise = _posterior(prior, _shown(runs, one_run))
     sds = np.maximum(noise.sds, _NO_ERROR) * math.sqrt(factor)
     return _exceeded(alpha, sds, noise.weights)
 
@@ -234,14 +294,12 @@ def _with_variances(
     )
 
 
-def _by_runs_alone(
-    runs: Runs, scatter: float, *, drop: float, log_p: float, alpha: float
-) -> RunNoise:
+def _by_runs_alone(runs: Runs, *, drop: float, log_p: float, alpha: float) -> RunNoise:
     """Predict a further run by the others, where tasks explain next to nothing."""
-    error = math.sqrt(scatter * runs.variance_factor)
+    error = math.sqrt(runs.variance * runs.variance_factor)
     df = len(runs.values) - 1
     return RunNoise(
-        sd=math.sqrt(scatter),
+        sd=math.sqrt(runs.variance),
         log_p=max(log_p, t_log_sf(drop / error, df)),
         half=math.nan,
         wider=1.0,
@@ -274,23 +332,65 @@ def prior_of(one_run: float, *, is_rate: bool) -> NoiseWeights:
     return NoiseWeights(sds=sds, weights=weights)
 
 
-def _posterior(
-    prior: NoiseWeights, runs: Runs, scatter: float, *, one_run: float
-) -> NoiseWeights:
-    """Weigh each standard deviation by the scatter of the runs."""
-    likelihood = _likelihood(prior.sds, runs, scatter, one_run=one_run)
-    weights: Floats = prior.weights * likelihood
+class _Shown(msgspec.Struct, frozen=True):
+    """Runs that show noise, and how much they count."""
+
+    scatter: RunScatter
+    weight: float  # from 0 to 1
+
+
+def _shown(runs: Runs, one_run: float) -> list[_Shown]:
+    """Return what a baseline's runs show, and those of other benchmarks."""
+    shown = []
+    if len(runs.values) > 1:
+        own = RunScatter(runs=len(runs.values), variance=runs.variance, se=one_run)
+        shown.append(_Shown(own, weight=1.0))
+    df = sum(scatter.df for scatter in runs.pool)
+    weight = min(_MOST_POOLED / df, 1.0) if df else 0.0
+    shown += [_Shown(scatter, weight=weight) for scatter in runs.pool]
+    return shown
+
+
+def _shown_sd(shown: Sequence[_Shown]) -> float:
+    """Return the noise beyond what tasks explain, as a standard deviation."""
+    total = 0.0
+    df = 0.0
+    for one in shown:
+        counted = one.weight * one.scatter.df
+        total += counted * (one.scatter.variance - one.scatter.se**2)
+        df += counted
+    return math.sqrt(max(total / df, 0.0)) if df else 0.0
+
+
+def _posterior(prior: NoiseWeights, shown: Sequence[_Shown]) -> NoiseWeights:
+    """Weigh each standard deviation by what runs show."""
+    log_likelihood: Floats = np.zeros(len(prior.sds))
+    for one in shown:
+        # of a run's value
+        variance = np.maximum(one.scatter.se, _NO_ERROR) ** 2 + prior.sds**2
+        of_runs = np.log(variance) + one.scatter.variance / variance
+        log_likelihood -= one.weight * one.scatter.df / 2 * of_runs
+    weights: Floats = prior.weights * np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
     return NoiseWeights(sds=prior.sds, weights=weights)
 
 
-def _likelihood(sds: Floats, runs: Runs, scatter: float, *, one_run: float) -> Floats:
-    """Return the likelihood of each standard deviation given the runs' scatter."""
-    m = len(runs.values)
-    variance = one_run**2 + sds**2  # of a run's value
-    log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / variance)
-    likelihood: Floats = np.exp(log_likelihood - log_likelihood.max())
-    return likelihood
+def pool_shows_noise(pool: Sequence[RunScatter]) -> bool:
+    """Check whether runs of other benchmarks scatter beyond what their tasks explain.
+
+    By chi^2 at 5 %, with the cube root's normal approximation (Wilson and Hilferty
+    1931). Noise that is not shown is no reason to doubt a drop of a lone run.
+    """
+    df = sum(scatter.df for scatter in pool)
+    if df < _FEWEST_POOLED:
+        return False
+    ratios = [
+        scatter.df * scatter.variance / max(scatter.se, _NO_ERROR) ** 2
+        for scatter in pool
+    ]
+    spread = 2 / (9 * df)
+    z = (math.cbrt(sum(ratios) / df) - (1 - spread)) / math.sqrt(spread)
+    return normal_sf(z) < _SHOWN
 
 
 def tail_of(drop: float, sds: Floats, weights: Floats) -> float:

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
-_SMALL_NOISE = 0.005  # between runs: points of a rate, or a share of other values
+# between runs: points of a rate, or a share of other values. Servers, batches and judges
+# shift runs by as much
+_SMALL_NOISE = 0.02
 _MANY_LOST = 3  # tasks that lost everything
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 

@@ -13,10 +13,18 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics
-from pytest_evalmetrics.comparison import ComparisonInput, Slice, runs_of, slices_of
+from pytest_evalmetrics.comparison import (
+    ComparisonInput,
+    Slice,
+    lone_run,
+    pool_shows_noise,
+    runs_of,
+    slices_of,
+)
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.gates import Flips, Gated, SlicesToTest, TasksToTest
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName
 from pytest_evalmetrics.model.metric_facts import Range
@@ -46,7 +54,7 @@ from pytest_evalmetrics.spec import Benchmark, metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.comparison import Runs
+    from pytest_evalmetrics.comparison import Runs, RunScatter
     from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.notes import Note
@@ -77,6 +85,8 @@ class ComparisonTerms(msgspec.Struct, frozen=True, kw_only=True):
     settled_changes: tuple[MeasurementChange, ...] = ()
     # by agent: the rows that its tasks are a sample of
     frames: Mapping[str, RolloutTable] = {}
+    # how runs of other benchmarks of the project scatter, where they are rates
+    pooled: tuple[RunScatter, ...] = ()
 
 
 class AgentComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,23 +247,27 @@ def _tasks_to_test(
             alpha=rule.alpha,
             least_drop=rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0,
             line=terms.benchmark.line_of("baseline"),
-            runs=_runs_of_reward(pairings, pair),
+            runs=_runs_of_reward(pairings, pair, terms.pooled),
             run_noise=_stated_noise(gated.compared, pair),
         )
     return None
 
 
 def _runs_of_reward(
-    pairings: Sequence[metrics.Pairing], pair: PairedMetric
+    pairings: Sequence[metrics.Pairing],
+    pair: PairedMetric,
+    pooled: tuple[RunScatter, ...],
 ) -> Runs | None:
-    """Measure the mean reward of each run of the reference; None for one run."""
+    """Measure the mean reward of each run of the reference; None if noise is unknown."""
+    pooled = pooled if pair.bounded else ()
     if len(pairings) < 2:
-        return None
+        return _with_pool(None, pair, pooled)
     mean_reward = pairings[0].plan.names.bind("mean_reward")
     pairs = [of_run.pair(mean_reward) for of_run in pairings]
     if any(len(one.tasks) != len(pair.tasks) for one in pairs):
         return None
-    return runs_of(pairs, pooled=True, is_rate=pair.bounded)
+    runs = runs_of(pairs, pooled=True, is_rate=pair.bounded)
+    return _with_pool(runs, pair, pooled)
 
 
 def _stated_noise(compared: ComparisonInput, pair: PairedMetric) -> float | None:
@@ -294,7 +308,7 @@ def _slices_to_test(
     mean = structs.replace(
         whole,
         pair=pair,
-        runs=_runs_of_reward(pairings, pair),
+        runs=_runs_of_reward(pairings, pair, terms.pooled),
         is_rate=pair.bounded
         and declarations.may_be_rate(terms.benchmark.spec, "mean_reward"),
         stated=None,
@@ -403,6 +417,7 @@ def _paired(
         pairing,
         pairings,
         gate_id=f"{benchmark.spec.name}::{run.result.agent}",
+        pooled=terms.pooled,
     )
     is_higher = compared.rule.direction is Direction.HIGHER
     return Gated(
@@ -432,8 +447,12 @@ def comparison_input(
     pairings: Sequence[metrics.Pairing] = (),
     *,
     gate_id: str = "",
+    pooled: tuple[RunScatter, ...] = (),
 ) -> ComparisonInput:
-    """Pair a metric with its baseline; `pairings` has one for each run of the baseline."""
+    """Pair a metric with its baseline; `pairings` has one for each run of the baseline.
+
+    Runs of other benchmarks are `pooled` with those of the baseline, if it is a rate.
+    """
     metric = pairing.plan.names.bind(text)
     pair = pairing.pair(metric)
     is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
@@ -446,6 +465,8 @@ def comparison_input(
                 f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
             )
         runs = runs_of(pairs, pooled=metric.unbiased, is_rate=is_rate)
+    if is_rate:
+        runs = _with_pool(runs, pair, pooled)
     return ComparisonInput(
         pair=pair,
         rule=rule_of(
@@ -458,6 +479,15 @@ def comparison_input(
         gate_id=gate_id,
         independent=benchmark.spec.independent,
     )
+
+
+def _with_pool(
+    runs: Runs | None, pair: PairedMetric, pooled: tuple[RunScatter, ...]
+) -> Runs | None:
+    """Add the runs of other benchmarks; beside a lone run they count if they show noise."""
+    if runs is not None:
+        return structs.replace(runs, pool=pooled)
+    return lone_run(pair, pooled) if pool_shows_noise(pooled) else None
 
 
 def _measured_otherwise(
@@ -646,6 +676,12 @@ def _notes_of_few_runs(terms: ComparisonTerms) -> Iterator[Note]:
     settings = settings_of(terms.benchmark)
     runs = max(map(len, terms.reference.runs.values()), default=1)
     is_stated = settings.run_noise is not None
+    if runs == 1 and not is_stated and pool_shows_noise(terms.pooled):
+        words = (
+            "the baseline has one run: the noise between runs is taken from "
+            f"{many(len(terms.pooled), 'other benchmark')} whose baselines are beside it"
+        )
+        yield Remark(words, Topic.FEW_RUNS)
     if 1 < runs < _FEW_RUNS and not is_stated:
         words = (
             f"the baseline has {runs} runs, which show little of the noise between "

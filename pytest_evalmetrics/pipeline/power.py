@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.comparison import Needed, RunNoise
+    from pytest_evalmetrics.comparison import Needed, RunNoise, RunScatter
     from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.model.comparison import RuleSettings
     from pytest_evalmetrics.spec import Benchmark
@@ -62,6 +62,7 @@ class _Recorded(msgspec.Struct, frozen=True, kw_only=True):
     table: RolloutTable  # the rollouts of all runs
     runs: Sequence[RolloutTable]  # of each run, the newest last
     second: RolloutTable | None  # another run, where tasks have one rollout
+    pooled: tuple[RunScatter, ...]  # of other benchmarks
 
 
 def power_of(
@@ -69,10 +70,12 @@ def power_of(
     snapshot: Callable[[], tuple[str, str] | None],
     *,
     benchmarks: int = 1,
+    pooled: tuple[RunScatter, ...] = (),
 ) -> Iterator[Power]:
     """Plan one benchmark from its baseline, which `snapshot` reads, else from its rollouts.
 
-    So many `benchmarks` of the run share the level of a false alarm.
+    So many `benchmarks` of the run share the level of a false alarm. Runs of other
+    benchmarks are `pooled` with those of the baseline.
 
     A run is expected to repeat the baseline's tasks. Of rewards with two values each task's chance
     to pass is taken from its posterior under a beta prior fitted to all tasks (empirical Bayes:
@@ -122,6 +125,7 @@ def power_of(
         runs=runs,
         recorded=recorded_runs,
         benchmarks=benchmarks,
+        pooled=pooled,
     )
 
 
@@ -133,6 +137,7 @@ def power_of_tables(
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
     recorded: Mapping[str, Sequence[RolloutTable]] = MappingProxyType({}),
     benchmarks: int = 1,
+    pooled: tuple[RunScatter, ...] = (),
 ) -> Iterator[Power]:
     """Plan one benchmark from rollouts of each agent, and a second run where tasks have one.
 
@@ -153,6 +158,7 @@ def power_of_tables(
                     table=table,
                     runs=of_runs,
                     second=runs.get(agent),
+                    pooled=pooled,
                 )
                 yield _metric_power(benchmark, plan, power, given)
             except EvalMetricsError as error:
@@ -214,18 +220,20 @@ def _noise_of_runs(
     benchmark: Benchmark,
     plan: metrics.Plan,
     text: str,
-    runs: Sequence[RolloutTable],
+    recorded: _Recorded,
     *,
     alpha: float,
     se: float,
 ) -> RunNoise | None:
     """Return the noise between the baseline's runs, or the stated one; None if unknown."""
-    newest = runs[-1]
+    newest = recorded.runs[-1]
     pairings = [
         metrics.Pairing(plan, newest, metrics.align(newest, run)[0], newest.counts)
-        for run in runs
+        for run in recorded.runs
     ]
-    given = comparison_input(benchmark, text, pairings[-1], pairings)
+    given = comparison_input(
+        benchmark, text, pairings[-1], pairings, pooled=recorded.pooled
+    )
     # no drop: its p is not asked for
     unchanged = math.log(0.5)
     if given.run_noise is not None:
@@ -329,7 +337,7 @@ def _metric_power(
 
     def needed_at(se: float) -> Needed:
         noise = _noise_of_runs(
-            benchmark, plan, power.metric, recorded.runs, alpha=alpha, se=se
+            benchmark, plan, power.metric, recorded, alpha=alpha, se=se
         )
         least = rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0
         return needed_drop(n - 1, alpha, least=least, noise=noise)
@@ -354,7 +362,7 @@ def _by_second_run(
     if run is None:
         return None
     pairing = metrics.Pairing(plan, run, recorded.table, run.counts)
-    given = comparison_input(benchmark, power.metric, pairing)
+    given = comparison_input(benchmark, power.metric, pairing, pooled=recorded.pooled)
     rule = structs.replace(given.rule, alpha=alpha)
     compared = compare(structs.replace(given, rule=rule))
     if not math.isfinite(compared.detectable):

@@ -123,8 +123,10 @@ def _attributed(check: Check, shift: JudgeShift, reward: str) -> Check:
     if shift.has_moved or check.verdict not in (Verdict.FAIL, Verdict.WARN):
         return check
     drop = _drop_of_mean(check)
-    is_unclear = drop is not None and shift.explains(drop)
-    reason = Attributed(MovedBy.UNCLEAR if is_unclear else MovedBy.SYSTEM, shift)
+    moved_by = MovedBy.SYSTEM
+    if drop is not None and shift.explains(drop):
+        moved_by = MovedBy.UNCLEAR
+    reason = Attributed(moved_by, shift)
     return structs.replace(check, reasons=(*check.reasons, reason))
 
 

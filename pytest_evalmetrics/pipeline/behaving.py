@@ -118,7 +118,10 @@ def observe(
     table = loaded.table if spec.has_rules else _sampled(loaded.table)
     sketched = _sketched(table, _sizes(loaded.table))
     scoring = rows.prepared.scoring
-    answers = Answers(means.distance, str if scoring is None else scoring.hide)
+    hide: Callable[[str], str] = str
+    if scoring is not None:
+        hide = scoring.hide
+    answers = Answers(means.distance, hide)
     observer = Observer(len(table), means.own, sketched, answers.kept)
     with collector_paused(), suppress(NoRecordsError):
         for place, where, row in _placed(table, _rows_of(loaded, rows, table)):
@@ -274,7 +277,9 @@ def judge(
         checks += check_rollouts(gate_terms, now)
         if terms is not None:
             changes = check_changes(gate_terms, None if sides is None else sides.sides)
-            checks += map(as_recorded, changes) if updates else changes
+            if updates:
+                changes = map(as_recorded, changes)
+            checks += changes
         facts.append(_facts(run, now, sides, terms, observed.answers))
     return BehaviourOutcome(tuple(facts), tuple(checks))
 

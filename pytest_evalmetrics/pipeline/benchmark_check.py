@@ -132,7 +132,9 @@ def _faults_of_scoring(
     from pytest_evalmetrics.scoring.door import Terms, make_generator, make_scorers
 
     spec = benchmark.spec
-    terms = Terms(replays=replays, judging=None if spec.model else spec.params)
+    terms = Terms(replays=replays)
+    if not spec.model:
+        terms = Terms(replays=replays, judging=spec.params)
     for at, scorer in enumerate(spec.scorers):
         try:
             make_scorers([scorer], terms, lambda *_: 0)
@@ -144,4 +146,5 @@ def _faults_of_scoring(
         make_generator(spec, terms, lambda *_: 0, folder)
     except errors.EvalMetricsError as error:
         error.line = error.line or None
-        yield ("model" if spec.model is not None else "target",), error
+        key = "target" if spec.model is None else "model"
+        yield (key,), error

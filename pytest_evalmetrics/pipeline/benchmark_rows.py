@@ -88,7 +88,8 @@ def with_reward(
         names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
         if not names:
             return benchmark
-    given, has_reward = (*names, *measured), ("reward",) in benchmark.lines
+    given = (*names, *measured)
+    has_reward = ("reward",) in benchmark.lines
     if has_reward and spec.dataset is not None and spec.reward not in given:
         guess = errors.did_you_mean(spec.reward, given, what="they give")
         message = f"no scorer gives the reward {spec.reward!r}; {guess}"
@@ -201,13 +202,8 @@ def choose(
         spec.baseline is not None or spec.sample is not None
     )
     seen = SeenRows(spec, hashes=hashes, trials=trials)
-    table = rollouts_of(
-        benchmark,
-        plan,
-        engine=engine,
-        given=given,
-        visitor=seen if seen.wants_rows else None,
-    )
+    visitor = seen if seen.wants_rows else None
+    table = rollouts_of(benchmark, plan, engine=engine, given=given, visitor=visitor)
     read = len(table)
     _refuse_repeated_tasks(spec, table)
     if hashes:
@@ -311,11 +307,10 @@ def _repeated(table: RolloutTable, samples: int) -> RolloutTable:
 
 def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
     """Read the files again, and yield each chosen row once per answer."""
-    spec, table = benchmark.spec, chosen.table
-    recorded, order = (
-        spec.dataset is None,
-        np.argsort(reading_order(table), kind="stable"),
-    )
+    spec = benchmark.spec
+    table = chosen.table
+    recorded = spec.dataset is None
+    order = np.argsort(reading_order(table), kind="stable")
     # a view gives plain integers, one by one, in half the time of an array
     columns = (table.task, table.agent, table.sample)
     tasks, agents, samples = (column[order].data for column in columns)
@@ -327,10 +322,10 @@ def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
             continue
         first = number * chosen.samples
         for at in range(first, first + chosen.samples):
-            agent, task = table.agents[agents[at]], table.tasks[tasks[at]]
-            yield Row(
-                at, agent, task, samples[at], item, item if recorded else {}, where
-            )
+            agent = table.agents[agents[at]]
+            task = table.tasks[tasks[at]]
+            sample_data = item if recorded else {}
+            yield Row(at, agent, task, samples[at], item, sample_data, where)
         number += 1
     if number != len(chosen.rows):
         counts = f"{many(number, 'row')}, after {len(chosen.rows)}"
@@ -370,7 +365,8 @@ def _with_content(
 
 def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
     """Refuse a task in several rows of a data set if nothing calls these attempts."""
-    answered, dataset = spec.answers is not None, spec.dataset
+    answered = spec.answers is not None
+    dataset = spec.dataset
     attempts = (
         dataset is None
         or dataset.fields.sample is not None
@@ -384,15 +380,15 @@ def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
         hint = (
             "say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
         )
-        hint += (
-            "" if answered else "; or, where they are attempts at one task, num_samples"
+        done = "answered"
+        if not answered:
+            done = "scored"
+            hint += "; or, where they are attempts at one task, num_samples"
+        message = (
+            f"the task {task!r} occurs in several rows, of which each would be {done} "
+            "as a task of its own"
         )
-        each = (
-            f"each would be {'answered' if answered else 'scored'} as a task of its own"
-        )
-        raise DataError(
-            f"the task {task!r} occurs in several rows, of which {each}", hint=hint
-        )
+        raise DataError(message, hint=hint)
 
 
 def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
@@ -428,7 +424,8 @@ def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, Note]:
         ranked.setdefault(code, []).append(
             (blake2b(key, digest_size=8).digest(), task, at)
         )
-    total, size = len(first), min(spec.tasks, len(first))
+    total = len(first)
+    size = min(spec.tasks, len(first))
     names = {code: "" if by is None else by.labels[code] for code in ranked}
     groups = sorted(ranked, key=names.__getitem__)
     shares = [divmod(len(ranked[code]) * size, total) for code in groups]
@@ -488,7 +485,8 @@ def keep(
     encode = msgspec.json.Encoder(enc_hook=str).encode
     for row, failure in rows:
         if row.index in places:
-            item, sample_data = dict(row.item), dict(row.sample_data)
+            item = dict(row.item)
+            sample_data = dict(row.sample_data)
             failed = None if failure is None else (failure.kind, failure.message)
             own = None if sample_data == item else sample_data
             kept = _KeptRow(row.agent, str(row.task), row.sample, item, own, failed)
@@ -538,7 +536,8 @@ def _decoded(data: bytes) -> tuple[list[ScorerInput], str]:
             sample_data = r.item if r.sample_data is None else r.sample_data
             where = f"the baseline's row {index + 1}"
             row = Row(index, r.agent, r.task, r.sample, r.item, sample_data, where)
-            rows.append((row, None if r.failed is None else RowError(*r.failed)))
+            failure = None if r.failed is None else RowError(*r.failed)
+            rows.append((row, failure))
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         reason = f"the file with the baseline's rows can't be read: {error}"
         raise BaselineError(reason, hint=_RESTORE) from None
@@ -584,7 +583,8 @@ def recorded_rows(
         places = {index: places[index] for index in wanted}
     for index, (_, item) in enumerate(records(spec, base)):
         if (at := places.get(index)) is not None:
-            agent, task = table.agents[table.agent[at]], table.tasks[table.task[at]]
+            agent = table.agents[table.agent[at]]
+            task = table.tasks[table.task[at]]
             yield Row(index, agent, task, int(table.sample[at]), item), None
 
 
@@ -769,14 +769,13 @@ def _side_of_task(
             reference = shown.reference
         value = float(table.scores[reward][at])
         sample = int(table.sample[at])
-        attempts.append(
-            Attempt(
-                sample=sample,
-                reward=None if np.isnan(value) else value,
-                text=shown.answer,
-                reason=shown.reason,
-            )
+        attempt = Attempt(
+            sample=sample,
+            reward=None if np.isnan(value) else value,
+            text=shown.answer,
+            reason=shown.reason,
         )
+        attempts.append(attempt)
         if shown.turns:
             turns[str(sample)] = shown.turns
     return _SideOfTask(prompt, reference, tuple(attempts), turns)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.model.comparison import RuleName, RuleSettings
@@ -76,22 +78,27 @@ def rule_of(
         max_drop = 0.0
         if is_rate:
             max_drop = _default_max_drop(direction, baseline)
+    rule = _DEFAULT_RULE
     own = own_rule_of(benchmark, name)
-    rule = RuleName.OWN
-    if own is None:
-        rule = _DEFAULT_RULE
-        if keys.rule is not None:
-            rule = RuleName(str(keys.rule))
-    return RuleSettings(
+    if own is not None:
+        rule = RuleName.OWN
+    elif keys.rule is not None:
+        rule = RuleName(str(keys.rule))
+    settings = RuleSettings(
         rule=rule,
-        own_name="" if own is None else str(keys.rule),
-        own_bound="" if own is None else getattr(own, "bound", ""),
-        own_tests=False if own is None else getattr(own, "tests", False),
         direction=direction,
         alpha=keys.alpha or _DEFAULT_ALPHA,
         warn_alpha=keys.warn_alpha or _DEFAULT_WARN_ALPHA,
         max_drop=max_drop,
         require_mde=keys.require_mde,
+    )
+    if own is None:
+        return settings
+    return structs.replace(
+        settings,
+        own_name=str(keys.rule),
+        own_bound=getattr(own, "bound", ""),
+        own_tests=getattr(own, "tests", False),
     )
 
 

@@ -81,15 +81,18 @@ class LabelledRows(msgspec.Struct, frozen=True):
             Disagreement(self.rows[at][0].where, float(scores[at]), float(labels[at]))
             for at in np.flatnonzero(scores != labels)[:_FIRST].tolist()
         )
+        reason = ""
+        if math.isnan(plain):
+            reason = "all scores and labels are the same"
         return JudgeCheck(
-            self.score,
-            n,
-            0,
-            float((scores == labels).mean()),
-            None if math.isnan(plain) else plain,
-            None if math.isnan(weighted) else weighted,
-            "all scores and labels are the same" if math.isnan(plain) else "",
-            disagreements,
+            score=self.score,
+            rows=n,
+            failed=0,
+            accuracy=float((scores == labels).mean()),
+            kappa=None if math.isnan(plain) else plain,
+            quadratic_kappa=None if math.isnan(weighted) else weighted,
+            reason=reason,
+            first=disagreements,
         )
 
 

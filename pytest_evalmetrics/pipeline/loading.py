@@ -224,10 +224,11 @@ def _for_aggregates(loaded: Loaded) -> Loaded:
     if not means or spec.key_metrics:
         lost = of_rollouts
     if lost:
+        key = "thresholds" if spec.thresholds else "metrics"
         raise errors.DataError(
             f"{min(lost)} is of rollouts, and these are aggregates: only a mean can be "
             "gated",
-            line=benchmark.line_of("thresholds" if spec.thresholds else "metrics"),
+            line=benchmark.line_of(key),
             hint="gate mean_reward, or keep samples (--log_samples) and name their files",
         )
     notes = loaded.notes

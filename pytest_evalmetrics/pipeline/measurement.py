@@ -103,7 +103,9 @@ def _of_reward(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, obj
     for name, path in score_paths(spec.rollouts.fields).items():
         if path != name:
             reward[f"{FIELD_PREFIX}{name}"] = path
-    for key in () if spec.scorers else ("where", "pivot"):
+    if spec.scorers:
+        return reward
+    for key in ("where", "pivot"):
         value = getattr(spec.rollouts, key)
         if value:
             reward[key] = _shown(value, hide)
@@ -129,14 +131,22 @@ def _of_metrics(
 def _of_tools(
     tools: Mapping[str, Mapping[str, Sequence[str]]], hide: Callable[[str], str]
 ) -> dict[str, dict[str, object]]:
-    return {
-        f"{_TOOL}{name}": {
-            key: list(values) if key == "scores" else _shown(", ".join(values), hide)
-            for key, values in entry.items()
-            if not any(map(_SECRET.search, key.split()))
-        }
-        for name, entry in tools.items()
-    }
+    return {f"{_TOOL}{name}": _of_tool(entry, hide) for name, entry in tools.items()}
+
+
+def _of_tool(
+    entry: Mapping[str, Sequence[str]], hide: Callable[[str], str]
+) -> dict[str, object]:
+    """Describe what one tool states of a scorer, without secrets."""
+    stated: dict[str, object] = {}
+    for key, values in entry.items():
+        if any(map(_SECRET.search, key.split())):
+            continue
+        if key == "scores":
+            stated[key] = list(values)
+        else:
+            stated[key] = _shown(", ".join(values), hide)
+    return stated
 
 
 def stated_by(
@@ -330,8 +340,10 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
         path = f"{name} {key}".strip()
         if key == "url" and isinstance(inner, str):  # on this machine any port will do
             parts = urlsplit(inner)
-            local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-            yield path, parts.path if local else f"{parts.hostname}{parts.path}"
+            host = parts.hostname
+            if host in ("localhost", "127.0.0.1", "::1"):
+                host = ""
+            yield path, f"{host}{parts.path}"
         else:
             yield from _flat(path, inner)
 

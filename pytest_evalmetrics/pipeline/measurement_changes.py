@@ -180,9 +180,11 @@ def changed_gates(
     before: Mapping[str, object], now: Mapping[str, object], reference: Reference
 ) -> Iterator[str]:
     """Describe how the thresholds differ, and which metrics are no longer gated."""
+    if not before:
+        return
     old = _mapping(before.get("thresholds"))
     new = _mapping(now["thresholds"])
-    for name in dict.fromkeys((*old, *new)) if before else ():
+    for name in dict.fromkeys((*old, *new)):
         was = old.get(name, _NONE)
         current = new.get(name, _NONE)
         if was != current:

@@ -18,13 +18,14 @@ from pytest_evalmetrics.pipeline.measurement_changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.reasons import MeasurementChange
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
     from pytest_evalmetrics.pipeline.references import Reference
+    from pytest_evalmetrics.scoring.door import BoundScorer
     from pytest_evalmetrics.spec import Benchmark
 
 
@@ -52,17 +53,22 @@ def measurement_of(
     loaded: Loaded, rows: Rows, *, gates: dict[str, object], hook: str
 ) -> Measurement:
     """Fingerprint what measures a run; `hook` is the hash of hooks that compute metrics."""
-    scoring, spec = rows.prepared.scoring, loaded.benchmark.spec
-    hide: Callable[[str], str] = str if scoring is None else scoring.hide
+    scoring = rows.prepared.scoring
+    hide: Callable[[str], str] = str
+    scorers: Sequence[BoundScorer] = ()
+    if scoring is not None:
+        hide = scoring.hide
+        scorers = scoring.scorers
+    ruler = fingerprints.measurement_of(
+        loaded.benchmark.spec,
+        loaded.plan,
+        scorers,
+        loaded.table.ruler,
+        hook=hook,
+        hide=hide,
+    )
     return Measurement(
-        ruler=fingerprints.measurement_of(
-            spec,
-            loaded.plan,
-            () if scoring is None else scoring.scorers,
-            loaded.table.ruler,
-            hook=hook,
-            hide=hide,
-        ),
+        ruler=ruler,
         under_test=fingerprints.under_test_of(loaded.benchmark, hide),
         gates=gates,
     )
@@ -77,7 +83,8 @@ class KeptRows(msgspec.Struct, frozen=True):
 
 def kept_rows_of(loaded: Loaded, rows: Rows, *, has_files: bool) -> KeptRows | None:
     """Keep the rows of a run that records, where the benchmark asks for it."""
-    settings, scoring = settings_of(loaded.benchmark), rows.prepared.scoring
+    settings = settings_of(loaded.benchmark)
+    scoring = rows.prepared.scoring
     keeps_for_scoring = settings.rescore and scoring is not None
     keeps_texts = settings.answers and settings.committed and has_files
     if not (keeps_for_scoring or keeps_texts):
@@ -156,10 +163,12 @@ def rescored(
 
     It raises BaselineError if they can't be read.
     """
-    reference, changes = compared.reference, compared.changes
+    reference = compared.reference
+    changes = compared.changes
     notes = compared.notes
     if any(change.by_scorer for change in changes):
-        kept, scoring = reference.provenance.rows, rows.prepared.scoring
+        kept = reference.provenance.rows
+        scoring = rows.prepared.scoring
         if scoring is None or kept is None:
             return compared
         data = None if read_kept_rows is None else read_kept_rows()

@@ -109,14 +109,19 @@ def picture(
     scored = rows.scored
     lower = {name for name in run.table.scores if less_is_better(benchmark, name)}
     chosen = None
+    row_scores = None
     if scored is not None:
         chosen = scored.chosen.rows.repeat(scored.chosen.samples)
+        row_scores = scored.rows
+    compared = None
+    if pairing is not None:
+        compared = (pairing.baseline, pairing.at)
     pictured = picture_of(
         run.table,
         reward=benchmark.spec.reward,
         lower=frozenset(lower),
-        compared=None if pairing is None else (pairing.baseline, pairing.at),
-        rows=None if scored is None else scored.rows,
+        compared=compared,
+        rows=row_scores,
         chosen=chosen,
         against="" if pairing is None else against,
     )

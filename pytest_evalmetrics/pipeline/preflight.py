@@ -48,8 +48,9 @@ def metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
     for text in spec.thresholds:
         if text.partition("/")[0] not in ("ppi", *metric_names.JUDGE_METRICS):
             yield ("thresholds", text), text
-    for text in () if spec.baseline is None else spec.baseline.metrics:
-        yield ("baseline", "metrics", text), text
+    if spec.baseline is not None:
+        for text in spec.baseline.metrics:
+            yield ("baseline", "metrics", text), text
 
 
 def unknown_metrics(

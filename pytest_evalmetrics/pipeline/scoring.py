@@ -218,7 +218,8 @@ class Scoring:
             i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores
         ]
         problems = metric_problems(benchmark, plan, table, self._names, hooked=hooked)
-        trials, numbers = self._trials, self.chosen.rows.tolist()
+        trials = self._trials
+        numbers = self.chosen.rows.tolist()
         if trials is None or not self.chosen.tried:
             trials = TemplateTrials(benchmark.spec)
             numbers = self._tried_again(trials)

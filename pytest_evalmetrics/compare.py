@@ -266,7 +266,10 @@ def _unclear(question: str, choices: str, path: Path) -> EvalMetricsError:
         option = f"--{field}"
     if field == "missing":
         option = f"--missing VALUE, or --missing {_ALL_JUDGED}"
-    message = f"the {field} is not clear: {choices}"
+    what = f"the {field} is not clear"
+    if field == "missing":
+        what = "a value may mean that nobody judged"
+    message = f"{what}: {choices}"
     return EvalMetricsError(message, file=path.name, hint=f"say it with {option}")
 
 

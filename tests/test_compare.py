@@ -390,7 +390,9 @@ def test_a_number_that_may_mean_not_judged_is_asked_about(runs, capsys):
     save_rows(runs / "old.jsonl", JUDGED)
     assert main(["compare", "old.jsonl", "new.jsonl"]) == 2
     error = capsys.readouterr().err
-    assert "new.jsonl: the missing is not clear: [-1] if -1, in 2 of 30 rows" in error
+    assert (
+        "new.jsonl: a value may mean that nobody judged: [-1] if -1, in 2 of" in error
+    )
     assert "--missing VALUE, or --missing none" in error
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import struct
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import adler32
 
@@ -104,7 +105,7 @@ class Columns:
         self._task_parts = {
             path: self._declare(path) for path in task_paths(fields) or (NEMO_GYM_TASK,)
         }
-        self.task = [node for nodes in self._task_parts.values() for node in nodes]
+        self.task = list(chain.from_iterable(self._task_parts.values()))
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
         self.agent = self._declare(fields.agent or "agent_ref.name")
         # a field with a role is not also a score under its own name
@@ -163,7 +164,7 @@ class Columns:
 
     def _listed_nodes(self) -> list[Node]:
         """List the places of the mapped scores that have held lists."""
-        nodes = [node for places in self._mapped.values() for node in places]
+        nodes = list(chain.from_iterable(self._mapped.values()))
         return [node for node in nodes if node.kinds & LIST and not node.items]
 
     def _scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
@@ -185,7 +186,7 @@ class Columns:
 
     def in_order(self, nodes: Iterable[Node]) -> list[Node]:
         """Sort the columns of a table: the scores that ``fields:`` maps come last."""
-        mapped = [node for places in self._mapped.values() for node in places]
+        mapped = list(chain.from_iterable(self._mapped.values()))
         return sorted(
             nodes, key=lambda node: mapped.index(node) if node in mapped else -1
         )
@@ -205,7 +206,8 @@ class Columns:
         def first(nodes: Iterable[Node]) -> Any:
             return next((record[n] for n in nodes if record.get(n) is not None), None)
 
-        sample, agent = first(self.sample), first(self.agent)
+        sample = first(self.sample)
+        agent = first(self.agent)
         is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
         if not self._by_position:
             yield from self._problems_of_task(record)

@@ -106,7 +106,8 @@ class Document:
 
     def _parsed(self, text: bytes) -> JsonObject:
         """Parse what msgspec refuses: an object with NaN, or one that is broken."""
-        line, problem = None, "is not a JSON object"
+        line = None
+        problem = "is not a JSON object"
         try:
             value = json.loads(text)
             if isinstance(value, dict):

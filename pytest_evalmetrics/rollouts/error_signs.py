@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -52,7 +53,7 @@ class _Holder(msgspec.Struct, frozen=True):
     @property
     def is_met(self) -> bool:
         """Whether any row so far has more than null at one of the places."""
-        nodes = [node for places in self.places.values() for node in places]
+        nodes = chain.from_iterable(self.places.values())
         return any(node.kinds & ~NULL for node in nodes)
 
     def signs_of_rows(

@@ -75,7 +75,8 @@ def _matches(
     if not glob.has_magic(pattern):
         raise _no_file(pattern, base, whole)
     first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
-    anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
+    anchor = Path(*whole.parts[:first])
+    magic = str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
     top = str(anchor)
     files = []

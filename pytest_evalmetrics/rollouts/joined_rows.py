@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -87,7 +88,7 @@ class Partners:
         """Report the other halves that no row has."""
         self._pages.must_be_complete()
         rows = self._rows or {}
-        notes = [note for row_filter in self._filters for note in row_filter.finish()]
+        notes = list(chain.from_iterable(f.finish() for f in self._filters))
         unused = [row for key, row in rows.items() if key not in self._used]
         return [*notes, *self._report(unused)]
 

@@ -110,7 +110,8 @@ class JsonLines:
             row = rows.row(index)
             return self._columns.learn(parse(row, source), row, source)
 
-        start, count = 0, len(rows.texts)
+        start = 0
+        count = len(rows.texts)
         if (
             count and not self._columns.root.kinds
         ):  # rows are alike: one may show all columns
@@ -119,7 +120,8 @@ class JsonLines:
             decoded: list[Any] = []
             parsed: dict[int, Record] = {}
             new = False
-            decode, blank = self._decoder.decode, self._decoder.blank
+            decode = self._decoder.decode
+            blank = self._decoder.blank
             for text in islice(rows.texts, start, None):
                 try:
                     decoded.append(decode(text))
@@ -166,7 +168,8 @@ class JsonArray(JsonLines):
             raise source.error(
                 f"not a JSON array: it starts with {start}", hint=_RECOGNISED
             )
-        place, end = 0, None
+        place = 0
+        end = None
         with source.open() as stream:
             window = _Window(stream, source, self.block)
             while end is None:
@@ -346,16 +349,18 @@ def read_document(source: Source) -> JsonObject | list[JsonValue]:
     """Read a file that is one JSON value."""
     with source.open() as stream:
         text = stream.read()
-    line, hint = None, "was the run that writes it interrupted, or is it no UTF-8 text?"
+    line = None
+    hint = "was the run that writes it interrupted, or is it no UTF-8 text?"
     try:
         document: JsonValue = _decode(text.decode())
     except json.JSONDecodeError as error:
-        problem, line = (
-            f"this is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}",
-            error.lineno,
+        problem = (
+            f"this is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
         )
+        line = error.lineno
     except _DuplicateKeyError as error:
-        problem, hint = str(error), _WRITE_ONCE
+        problem = str(error)
+        hint = _WRITE_ONCE
     except (RecursionError, ValueError) as error:
         problem = f"this can't be read: {error}"
     else:
@@ -453,7 +458,8 @@ def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
     first = np.frombuffer(window.buffer, np.uint8)[starts[kept]]
     if (first != _BRACE).any():
         some = [at for at, text in enumerate(texts) if not bytes(text).isspace()]
-        texts, kept = [texts[at] for at in some], kept[some]
+        texts = [texts[at] for at in some]
+        kept = kept[some]
     places = kept + window.line
     return Rows(texts, places, places)
 

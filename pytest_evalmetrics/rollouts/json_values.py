@@ -94,7 +94,8 @@ def duration(
     record: JsonValue | Mapping[str, JsonValue], start: str, end: str
 ) -> float | None:
     """Subtract the times at two paths; None if one is unknown."""
-    begun, ended = seconds(lookup(record, start)), seconds(lookup(record, end))
+    begun = seconds(lookup(record, start))
+    ended = seconds(lookup(record, end))
     return None if begun is None or ended is None else ended - begun
 
 

@@ -154,7 +154,8 @@ def _places(fields: Any, above: Node, path: _Path = ()) -> Iterator[tuple[Node, 
     from pyarrow import types  # an extra
 
     for field in fields:
-        node, inner = above.place(field.name), (*path, field.name)
+        node = above.place(field.name)
+        inner = (*path, field.name)
         if node is None:
             continue
         kind = field.type
@@ -219,7 +220,8 @@ class _BatchValues(Values):
             values = column.cast(pa.float64(), safe=False).to_numpy(
                 zero_copy_only=False
             )
-            numbers, given = np.where(valid, values, numbers), given | valid
+            numbers = np.where(valid, values, numbers)
+            given = given | valid
         return numbers, given
 
 

@@ -60,7 +60,8 @@ def to_parquet(
         raise DataError(f"this can't be written: {why}", file=target) from error
     kept = [*table.scores, *labels]
     notes = "".join(f"{describe(note)}\n" for note in table.notes)
-    rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
+    rollouts = many(len(table), "rollout")
+    tasks = many(len(table.tasks), "task")
     return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
 
 
@@ -107,7 +108,8 @@ def _arrow_columns(table: RolloutTable, pa: Any) -> dict[tuple[str, str], Any]:
 
 def _stored_type(table: RolloutTable, name: str) -> str:
     """Choose the type of a score; one that is a label, too, has to keep how it is written."""
-    column, label = table.scores[name], table.categories.get(name)
+    column = table.scores[name]
+    label = table.categories.get(name)
     texts = set() if label is None else set(label.labels) - {MISSING}
     if texts and texts <= {"true", "false"}:
         return "bool"
@@ -123,7 +125,8 @@ def _stored_type(table: RolloutTable, name: str) -> str:
 def _must_be_the_same(
     table: RolloutTable, read: RolloutTable, shown: str, pa: Any
 ) -> None:
-    columns, read_back = _arrow_columns(table, pa), _arrow_columns(read, pa)
+    columns = _arrow_columns(table, pa)
+    read_back = _arrow_columns(read, pa)
     wrong = [
         f"the {key[0]} {key[1]!r}"
         for key in columns

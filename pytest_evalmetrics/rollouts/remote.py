@@ -64,7 +64,8 @@ def find(url: str, *, fetch: bool) -> list[RolloutFile]:
 
 def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]]:
     """Yield the files that a URL names, each with its path in its system."""
-    shown, is_web = without_secrets("", url), urlsplit(url).scheme in WEB
+    shown = without_secrets("", url)
+    is_web = urlsplit(url).scheme in WEB
     paths = [path]
     if not is_web and glob.has_magic(path):  # a question mark starts a query in the web
         paths = sorted(each for each in system.glob(path) if not system.isdir(each))
@@ -101,7 +102,8 @@ def _folder() -> Path:
 
 def look(file: RolloutFile) -> Source | None:
     """Read the start of a file."""
-    url, size = file.url or "", file.size
+    url = file.url or ""
+    size = file.size
     scheme = urlsplit(url).scheme
     if scheme not in _RANGED or not size:
         return None
@@ -117,7 +119,8 @@ def look(file: RolloutFile) -> Source | None:
 
 def line_ends(source: Source, size: int) -> list[int]:
     """Find where lines end, one in about each `size` bytes, and where the file does."""
-    url, total = source.url or "", source.size
+    url = source.url or ""
+    total = source.size
     ends: set[int] = {total}
     starts = [at - 1 for at in range(size, total, size)]
     peeked = _PEEKED
@@ -138,7 +141,8 @@ def line_ends(source: Source, size: int) -> list[int]:
                 ends.add(start + end)
             elif stop < after:  # otherwise the line also covers the next start
                 longer.append(stop)
-        starts, peeked = longer, 4 * peeked
+        starts = longer
+        peeked = 4 * peeked
     return sorted(ends)
 
 

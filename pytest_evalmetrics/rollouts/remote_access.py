@@ -86,7 +86,8 @@ cached_system = lru_cache(maxsize=1)(
 def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
     # over HTTP, fsspec raises FileNotFoundError whatever happened
     cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    status, kind = getattr(cause, "status", None), type(cause).__name__
+    status = getattr(cause, "status", None)
+    kind = type(cause).__name__
     denied = status in (401, 403) or isinstance(error, PermissionError)
     if denied or "Credentials" in type(error).__name__:
         hint = (

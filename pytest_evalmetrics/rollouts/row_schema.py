@@ -57,7 +57,8 @@ class Node:
         parts = path.split(".")
         nodes: list[Node] = []
         for size in range(len(parts), 0, -1):
-            key, rest = ".".join(parts[:size]), ".".join(parts[size:])
+            key = ".".join(parts[:size])
+            rest = ".".join(parts[size:])
             places = [self.field(key)]
             if size == 1 and key.isdecimal():
                 places.append(self.items.setdefault(int(key), Node(key)))
@@ -123,7 +124,8 @@ class Decoder(msgspec.Struct, frozen=True):
         for place, field in self.wanted:
             yield place, columns[field]
         for decoder, field in self.inner:
-            struct, blank = decoder.struct, decoder.blank
+            struct = decoder.struct
+            blank = decoder.blank
             yield from decoder.values(
                 [o if type(o) is struct else blank for o in columns[field]]
             )
@@ -183,7 +185,8 @@ def _decoder(
     **options: bool,
 ) -> Decoder:
     fields: list[tuple[str, Any]] = []
-    wanted, inner = [], []
+    wanted = []
+    inner = []
     for index, (name, place) in enumerate(members.items()):
         kind, decoder = (msgspec.Raw, None) if place is None else _type_of(place)
         fields.append((name, kind))

@@ -8,6 +8,8 @@ inputs of the run; and ``<stem>_reward_profiling.jsonl``, ``<stem>_aggregate_met
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -50,11 +52,8 @@ def sidecars_among(paths: Collection[Path]) -> set[Path]:
 
 
 def _is_without_attempts(path: Path, paths: Collection[Path]) -> bool:
-    return any(
-        rollouts in paths
-        for suffix in _WITHOUT_ATTEMPTS
-        for rollouts in _rollouts_of(path, suffix)
-    )
+    beside = map(partial(_rollouts_of, path), _WITHOUT_ATTEMPTS)
+    return any(rollouts in paths for rollouts in chain.from_iterable(beside))
 
 
 def _is_artifact(path: Path, paths: Collection[Path]) -> bool:

@@ -6,7 +6,7 @@ A file is read whole; each step turns rows into rows, and the last ones are read
 from __future__ import annotations
 
 import json
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -98,7 +98,7 @@ class Shape:
                     key=(part, score.name),
                 )
         self._pages.must_be_complete()
-        notes = [note for row_filter in self._filters for note in row_filter.finish()]
+        notes = list(chain.from_iterable(f.finish() for f in self._filters))
         if self._partners is not None:
             notes += self._partners.unused()
         return notes
@@ -127,7 +127,7 @@ class Shape:
 
     def _ruler(self) -> tuple[tuple[str, str, str], ...]:
         """List the numbers behind texts and lists, which are part of what measures."""
-        ruler = [entry for score in self._derived for entry in score.ruler]
+        ruler = list(chain.from_iterable(score.ruler for score in self._derived))
         if self._spec.lists is not None:
             values = json.dumps(self._spec.lists, sort_keys=True)
             ruler += [("lists", "values", values), ("lists", "scores", "reward")]

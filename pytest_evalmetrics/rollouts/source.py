@@ -209,7 +209,8 @@ def explained(shown: str) -> Iterator[None]:
         if isinstance(error, FileNotFoundError):
             message = "there is no such file"
         elif isinstance(error, PermissionError):
-            message, hint = "no permission to read this file", f"try: chmod u+r {shown}"
+            message = "no permission to read this file"
+            hint = f"try: chmod u+r {shown}"
         elif isinstance(error, EOFError):
             message = "the compressed file ends too early"
             hint = "was its copy or its download interrupted?"

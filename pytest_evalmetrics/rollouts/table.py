@@ -328,7 +328,8 @@ class TableBuilder:
     def _source_files(self) -> Iterator[SourceFile]:
         end = 0
         for source, rows in self._sources:
-            start, end = end, end + rows
+            start = end
+            end = end + rows
             in_lines = rows > 0 and source.head[:1] == b"{" and start not in self._names
             # lines ascend: none was blank where the last row's is as many as there are rows
             yield SourceFile(
@@ -496,10 +497,8 @@ class TableBuilder:
             return sample
         for code, name in enumerate(self._agents):
             mine = agent == code
-            lacking, having = (
-                np.flatnonzero(mine & without),
-                np.flatnonzero(mine & ~without),
-            )
+            lacking = np.flatnonzero(mine & without)
+            having = np.flatnonzero(mine & ~without)
             if len(lacking) and len(having):
                 rows = (
                     f"this row has no sample index, and {self._at(having[0])} has one"
@@ -538,7 +537,8 @@ class TableBuilder:
         same = np.flatnonzero(_steps(agent[order], task[order], sample[order]) == 0)
         if len(same):
             pair = same[np.argmin(order[same + 1])]  # the first one that a reader meets
-            first, second = order[pair], order[pair + 1]
+            first = order[pair]
+            second = order[pair + 1]
             name = list(self._agents)[agent[first]]
             attempt = (
                 f"task {tasks[task[first]]!r}, sample {sample[first]}, agent {name!r}"

@@ -156,7 +156,8 @@ def _rows(
 ) -> Iterator[tuple[int, list[str]]]:
     last = reader.line_num
     for cells in reader:
-        place, last = last + 1, reader.line_num
+        place = last + 1
+        last = reader.line_num
         if not cells:
             continue
         if len(cells) != width:

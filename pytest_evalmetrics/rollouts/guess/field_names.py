@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 
@@ -175,8 +176,8 @@ def last_part(path: str) -> str:
 
 
 def _parts_above(path: str) -> list[str]:
-    parts = path.split(".")[:-1]
-    return [word for part in parts if part != "_parent" for word in words_of(part)]
+    parts = [part for part in path.split(".")[:-1] if part != "_parent"]
+    return list(chain.from_iterable(map(words_of, parts)))
 
 
 def reward_name(path: str) -> RewardName:

@@ -230,8 +230,9 @@ def _are_numbered_rows(value: Mapping[str, JsonValue]) -> bool:
     rows = [row for row in value.values() if isinstance(row, dict)]
     if len(rows) < len(value):
         return False
-    ids = {key for row in rows for key in row if task_name(key) <= TaskName.PLAIN_ID}
-    return any(all(key in row for row in rows) for key in ids)
+    names = set(chain.from_iterable(rows))
+    ids = [name for name in names if task_name(name) <= TaskName.PLAIN_ID]
+    return any(all(name in row for row in rows) for name in ids)
 
 
 def _kind_of_values(values: Sequence[JsonValue]) -> str:
@@ -257,7 +258,7 @@ def _kind_of_values(values: Sequence[JsonValue]) -> str:
 
 def _share_a_field(values: Sequence[Mapping[str, JsonValue]]) -> bool:
     """Check whether most objects have one field, or all of few."""
-    fields = Counter(key for value in values for key in value)
+    fields = Counter(chain.from_iterable(values))
     if not fields:
         return False
     _, count = fields.most_common(1)[0]
@@ -298,15 +299,9 @@ def is_error(value: JsonValue | Mapping[str, JsonValue]) -> bool:
 
 def _free_name(values: Sequence[JsonValue]) -> str:
     """Return a name for the keys that no row has itself."""
-    used = {key for value in values if isinstance(value, dict) for key in value}
-    used |= {
-        key
-        for value in values
-        if isinstance(value, list)
-        for row in value
-        if isinstance(row, dict)
-        for key in row
-    }
+    lists = [value for value in values if isinstance(value, list)]
+    rows = [*values, *chain.from_iterable(lists)]
+    used = set(chain.from_iterable(row for row in rows if isinstance(row, dict)))
     return next(name for name in ("id", "task", "key", "_key") if name not in used)
 
 
@@ -320,7 +315,7 @@ def _kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:
     shared = len(set.intersection(*ids))
     most = max(map(len, ids))
     # numbers that count the rows are the same in all subsets, unless they name the task
-    are_counts = all(id_.isdecimal() for some in ids for id_ in some)
+    are_counts = all(id_.isdecimal() for id_ in chain.from_iterable(ids))
     are_counts = are_counts and not any(_names_the_task(value) for value in values)
     if 2 * shared >= most >= len(values) and not are_counts:
         return GroupKind.RUNS
@@ -335,7 +330,7 @@ def _share_ids(values: Sequence[JsonValue]) -> bool:
     for key in lists[0][0]:
         columns = [[row.get(key) for row in rows] for rows in lists]
         sets = [set(map(str, column)) for column in columns]
-        are_texts = all(isinstance(id_, str) for column in columns for id_ in column)
+        are_texts = all(isinstance(id_, str) for id_ in chain.from_iterable(columns))
         are_unique = all(
             len(ids) == len(rows) for ids, rows in zip(sets, lists, strict=True)
         )

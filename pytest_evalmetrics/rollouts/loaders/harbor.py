@@ -150,7 +150,8 @@ def _trial(trial: Document, name: str) -> Rollout:
             f"the task_name of this trial is {task!r}; expected text", file=name
         )
     steps = json_values.objects(record.get("step_results"))
-    info, result = trial.object("agent_info"), trial.object("verifier_result")
+    info = trial.object("agent_info")
+    result = trial.object("verifier_result")
     rewards = json_values.mapping(result.get("rewards"))
     if "rewards" not in result and "reward" in result:  # early versions have one
         rewards = {"reward": result["reward"]}
@@ -193,7 +194,8 @@ def _unfinished(config: Document, name: str, rollouts: Sequence[Rollout]) -> Rol
     """Make the missing rollout of a trial that was begun and left no result."""
     trial = str(config.get("trial_name"))
     start = trial.rpartition("__")[0]
-    task, agent = config.object("task"), config.object("agent")
+    task = config.object("task")
+    agent = config.object("agent")
     path = str(task.get("path") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
     model = str(agent.get("model_name") or "").rpartition("/")[2]
     alike = [

@@ -131,7 +131,8 @@ class InspectAi(ToolLoader):
                 f"{', '.join(map(str, _VERSIONS))}",
                 hint="update pytest-evalmetrics, or convert it with: inspect log convert",
             )
-        spec, results = log.object("eval"), log.object("results")
+        spec = log.object("eval")
+        results = log.object("results")
         task = str(spec.get("task"))
         first, file = self._first = self._first or (task, source.shown)
         if first != task:
@@ -302,7 +303,8 @@ def _with_attachments(
 
 def _question(sample: Mapping[str, JsonValue]) -> JsonValue:
     """Reduce a sample to its question and target, as far as a summary has them."""
-    prompt, target = sample.get("input"), sample.get("target")
+    prompt = sample.get("input")
+    target = sample.get("target")
     if prompt is None:
         return None
     texts: list[JsonValue] = [prompt]
@@ -402,11 +404,10 @@ def _planned(
     spec: Mapping[str, JsonValue], results: Mapping[str, JsonValue], source: Source
 ) -> list[tuple[TaskId, int]]:
     """List the samples that were to be run, with their numbers; none if the log has no plan."""
-    data, config = (
-        json_values.mapping(spec.get("dataset")),
-        json_values.mapping(spec.get("config")),
-    )
-    ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
+    data = json_values.mapping(spec.get("dataset"))
+    config = json_values.mapping(spec.get("config"))
+    ids = data.get("sample_ids")
+    epochs = config.get("epochs") or 1
     if (
         not isinstance(ids, list)
         or type(epochs) is not int
@@ -462,7 +463,8 @@ def _compare(
         scores = [{**only, "metrics": results.get("metrics")}]
     reducers: dict[str, set[JsonValue]] = defaultdict(set)
     for score in json_values.objects(scores):
-        name, scorer = score.get("name"), score.get("scorer") or score.get("name")
+        name = score.get("name")
+        scorer = score.get("scorer") or score.get("name")
         column = str(name if name == scorer else f"{scorer}.{name}")
         tasks = list(values.get(column, {}).values())
         if any(len(epochs) > 1 for epochs in tasks):

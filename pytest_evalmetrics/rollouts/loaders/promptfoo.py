@@ -55,7 +55,8 @@ class Promptfoo(ToolLoader):
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
         if source.keys >= PROMPTFOO_ROW:
-            version, stats = None, {}
+            version = None
+            stats = {}
             results = [
                 Result(name=source.at(place), row=row) for place, row in rows_of(source)
             ]

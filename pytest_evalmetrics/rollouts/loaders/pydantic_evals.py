@@ -47,11 +47,9 @@ class PydanticEvals(ToolLoader):
         for kind in ("cases", "failures"):
             for index, case in enumerate(report.items(kind) or ()):
                 name = f"{source.shown}, {kind}[{index}]"
-                task, original, sample = (
-                    case.get("name"),
-                    case.get("source_case_name"),
-                    None,
-                )
+                task = case.get("name")
+                original = case.get("source_case_name")
+                sample = None
                 if not isinstance(task, str):
                     raise source.error(
                         f"{name} has no name", hint="was the report changed since?"

@@ -219,10 +219,8 @@ def _trace_scores(trace: Mapping[str, JsonValue]) -> JsonObject:
     rewards = json_values.mapping(trace.get("rewards"))
     parts = []
     for reward in json_values.objects(list(rewards.values())):
-        score, weight = (
-            json_values.number(reward.get("score")),
-            json_values.number(reward.get("weight", 1)),
-        )
+        score = json_values.number(reward.get("score"))
+        weight = json_values.number(reward.get("weight", 1))
         parts += [score * weight] if score is not None and weight is not None else []
     each = {
         name: json_values.lookup(reward, "score") for name, reward in rewards.items()

@@ -14,7 +14,7 @@ from pytest_evalmetrics.cases.exports import read_export
 from pytest_evalmetrics.cases.removal import KINDS, Redactor
 from pytest_evalmetrics.cases.spans import TracedCase, case_of
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.layout import visible_lines
+from pytest_evalmetrics.layout import many, visible_lines
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -51,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         added = add_case(given)
     except EvalMetricsError as error:
-        sys.stderr.write(f"evalmetrics case: {visible_lines(str(error))}\n")
+        from pytest_evalmetrics.reports.paragraphs import fitted
+
+        sys.stderr.write(fitted(f"evalmetrics case: {visible_lines(str(error))}\n"))
         return 2
     sys.stdout.write(visible_lines(_shown(added, given)) + "\n")
     return 0
@@ -175,7 +177,7 @@ def _shown(added: Added, given: Namespace) -> str:
         f"  reason        {_short(row['reason'])}",
     ]
     lines.extend(
-        f"  removed       {removed.mark}, {removed.places} times"
+        f"  removed       {removed.mark}, in {many(removed.places, 'place')}"
         for removed in added.removed
     )
     if row[keys.reference] is None:

@@ -220,5 +220,5 @@ def _collected(config: pytest.Config, written: WrittenBenchmark, *, adds: bool) 
         return f"{shown} is among testpaths of {config.inipath.name} now\n"
     return (
         f"A bare pytest does not collect it: testpaths is {' '.join(folders)}. "
-        f"Add {shown} to testpaths (--add-to-testpaths does), or move the file.\n"
+        f"Add {shown} to testpaths of pytest's configuration, or move the file.\n"
     )

@@ -2,11 +2,15 @@
 
 // The attempt that passed before, and the one that fails now: where each side differs most.
 function tellingAttempts(flip, less) {
-  const value = (attempt) => (attempt.reward === null ? -Infinity : (less ? -1 : 1) * attempt.reward);
+  const sign = less ? -1 : 1;
+  const value = (attempt) => (attempt.reward === null ? -Infinity : sign * attempt.reward);
   const best = (attempts) => attempts.reduce((a, b) => (value(b) > value(a) ? b : a), attempts[0]);
   const worst = (attempts) => attempts.reduce((a, b) => (value(b) < value(a) ? b : a), attempts[0]);
-  const mean = (attempts) => attempts.reduce((sum, a) => sum + (a.reward ?? 0), 0) / (attempts.length || 1);
-  const gained = ((mean(flip.now) - mean(flip.before)) * (less ? -1 : 1)) > 0;
+  const mean = (attempts) => {
+    const sum = attempts.reduce((total, attempt) => total + (attempt.reward ?? 0), 0);
+    return sum / (attempts.length || 1);
+  };
+  const gained = sign * (mean(flip.now) - mean(flip.before)) > 0;
   return gained ? [worst(flip.before), best(flip.now)] : [best(flip.before), worst(flip.now)];
 }
 

@@ -180,7 +180,7 @@ function testedDetails(about, compared) {
     check.agent ? [" of ", own(check.agent)] : null,
     check.reason ? [": ", own(check.reason)] : null,
     h("ul", {}, check.details.map((line) => h("li", {}, own(line)))));
-  return h("details", { class: "no-print" }, h("summary", {}, "How it was tested"), h("ul", {}, telling.map(entry)));
+  return h("details", {}, h("summary", {}, "How it was tested"), h("ul", {}, telling.map(entry)));
 }
 
 const CHANGES_LEGEND = "Paired, task by task: the dot is the change, the line its 95 % interval, "

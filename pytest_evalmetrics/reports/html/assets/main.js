@@ -27,7 +27,11 @@ function put(place, parts) {
 function remember() {
   const search = document.getElementById("find-benchmark");
   const verdict = document.getElementById("find-verdict");
-  const state = { scroll: scrollY, search: search ? search.value : "", verdict: verdict ? verdict.value : "" };
+  const state = {
+    scroll: scrollY,
+    search: search ? search.value : "",
+    verdict: verdict ? verdict.value : "",
+  };
   history.replaceState(state, "");
 }
 

@@ -31,7 +31,8 @@ function taskItems(found, about, score, flips) {
     const now = meanAt(found.now[column], i);
     const change = was === null || now === null ? null : now - was;
     const kind = kindOf(found, about, i, change, less);
-    const good = change === null ? null : (less ? -change : change);
+    const gain = less ? -change : change;
+    const good = change === null ? null : gain;
     return { i, id, was, now, change, kind, good, notes: found.notes[i] || [], flip: flips.get(id) };
   });
   // of tasks that changed alike task 9 comes before task 10
@@ -188,8 +189,10 @@ function listRow(task, found, several, shows, button) {
   if (several) {
     cells.push(h("td", { class: "n" },
       h("span", { class: `change ${way}` }, task.change === null ? KINDS[task.kind] : changed)));
-    cells.push(h("td", { class: shows.texts ? "md" : "" },
-      h("span", { class: "both-strips" }, strip(found.rewards_was[task.i], "before"), " → ", strip(found.rewards_now[task.i], "now"))));
+    const before = strip(found.rewards_was[task.i], "before");
+    const now = strip(found.rewards_now[task.i], "now");
+    const strips = h("span", { class: "both-strips" }, before, " → ", now);
+    cells.push(h("td", { class: shows.texts ? "md" : "" }, strips));
   } else {
     cells.push(h("td", { class: "n" }, short(task.now)));
     cells.push(h("td", {}, strip(found.rewards_now[task.i], "now")));
@@ -235,178 +238,284 @@ function labelled(text, control) {
   return h("label", {}, text, control);
 }
 
+// -- which tasks are wanted ----------------------------------------------------------------
+
+// A view is the list of one agent's tasks: what is found, what is wanted, and how it is shown.
+function viewOf(found, about, prefix, benchmark, agentFlips, talks) {
+  const texts = agentFlips.some((flip) => [...flip.before, ...flip.now].some((attempt) => attempt.text));
+  return {
+    found,
+    about,
+    prefix,
+    benchmark,
+    agentFlips,
+    talks,
+    flips: new Map(agentFlips.map((flip) => [flip.task, flip])),
+    several: Boolean(about.compared),
+    less: about.lower.includes(about.reward),
+    shows: {
+      less: about.lower.includes(about.reward),
+      texts,
+      expected: agentFlips.some((flip) => flip.reference),
+      noted: Object.keys(found.notes).length > 0,
+    },
+    wanted: { text: "", kind: "", score: about.reward, transition: null, slice: null },
+    items: [],
+    list: null, // the table
+    matrix: h("div", { class: "matrix" }),
+  };
+}
+
+function rescore(view) {
+  view.items = taskItems(view.found, view.about, view.wanted.score, view.flips);
+}
+
+function isOfKind(task, kind) {
+  if (kind === "messages") {
+    return task.notes.length > 0;
+  }
+  return !kind || task.kind === kind;
+}
+
+function mentions(task, text) {
+  const isInNotes = (note) => note.reason.toLowerCase().includes(text);
+  return !text || task.id.toLowerCase().includes(text) || task.notes.some(isInNotes);
+}
+
+function isInLevel(value, level) {
+  return value !== null && value >= level.low && value <= level.high;
+}
+
+function isInSlice(view, task) {
+  const { slice } = view.wanted;
+  return !slice || view.found.slices[slice.field].places[task.i] === slice.value;
+}
+
+function isWanted(view, task) {
+  const { kind, text, transition } = view.wanted;
+  const moved = !transition
+    || (isInLevel(task.was, transition.before) && isInLevel(task.now, transition.now));
+  return isOfKind(task, kind) && mentions(task, text) && moved && isInSlice(view, task);
+}
+
+function showWanted(view) {
+  const shown = view.items.filter((task) => isWanted(view, task));
+  view.list.update(shown);
+  return shown.length;
+}
+
+// The same after a reader has asked for it, who is told how many there are.
+function showAsked(view) {
+  say(plural(showWanted(view), "task"));
+}
+
+// -- the matrix of transitions --------------------------------------------------------------
+
+// [before, now, tasks]: of all tasks, or of those of the slice that is wanted.
+function pairsOf(view) {
+  const { found, about, wanted } = view;
+  const isCut = found.of > found.ids.length;
+  if (!wanted.slice && isCut) {
+    return about.compared.pairs;
+  }
+  return taskItems(found, about, about.reward, view.flips)
+    .filter((task) => task.change !== null && isInSlice(view, task))
+    .map((task) => [task.was, task.now, 1]);
+}
+
+function drawMatrix(view) {
+  const pairs = pairsOf(view);
+  if (!pairs.length) {
+    view.matrix.replaceChildren();
+    return;
+  }
+  const before = attemptsOfEach(view.found.rewards_was);
+  const now = attemptsOfEach(view.found.rewards_now);
+  const names = [(level) => levelName(level, before), (level) => levelName(level, now)];
+  const choose = (transition) => {
+    view.wanted.transition = transition;
+    showAsked(view);
+  };
+  view.matrix.replaceChildren(transitionTable(pairs, names, view.less, choose));
+}
+
+// -- tasks that are opened ---------------------------------------------------------------------
+
+function toggleTask(view, item, button) {
+  const { found, prefix, benchmark } = view;
+  const row = button.closest("tr");
+  const isOpen = button.getAttribute("aria-expanded") === "true";
+  button.setAttribute("aria-expanded", String(!isOpen));
+  if (isOpen) {
+    row.nextElementSibling.remove();
+    return;
+  }
+  const context = {
+    several: view.several,
+    less: view.less,
+    talks: view.talks,
+    flips: view.agentFlips,
+    verdict: benchmark.verdict,
+    address: (sample) => addressOf(benchmark, prefix, item.id, sample),
+  };
+  const columns = view.list.table.tHead.rows[0].cells.length;
+  const detail = h("td", { colspan: columns }, taskDetail(found, item, context));
+  row.after(h("tr", { class: "opened", id: `${prefix}-task-${item.i}` }, detail));
+  history.replaceState(history.state, "", addressOf(benchmark, prefix, item.id));
+}
+
+function openButton(view, task) {
+  const name = h("bdi", { dir: "auto", title: task.id }, shortened(task.id, 120));
+  return h("button", {
+    type: "button",
+    class: "open",
+    "aria-expanded": "false",
+    "aria-controls": `${view.prefix}-task-${task.i}`,
+    click: (event) => toggleTask(view, task, event.currentTarget),
+  }, h("span", { class: "twist", "aria-hidden": "true" }), name);
+}
+
+// Shows the task that the address names alone, opened, with its attempt marked.
+function openNamed(view, search, id, sample) {
+  const item = view.items.find((task) => task.id === id);
+  if (!item) {
+    return;
+  }
+  search.value = item.id;
+  view.wanted.text = item.id.toLowerCase();
+  view.list.update([item]);
+  const button = view.list.table.querySelector(".open");
+  button.click();
+  const rows = [...view.list.table.querySelectorAll(".opened tbody tr")];
+  const row = rows.find((tr) => tr.cells[0].textContent === sample);
+  if (row) {
+    row.classList.add("named");
+  }
+  button.scrollIntoView({ block: "center" });
+  button.focus({ preventScroll: true });
+}
+
+// -- the tools above the list ------------------------------------------------------------------
+
+const option = (value, text) => h("option", { value }, text);
+
+function searchInput(view) {
+  return h("input", {
+    type: "search",
+    class: "find-task",
+    input: (event) => {
+      view.wanted.text = event.target.value.trim().toLowerCase();
+      showAsked(view);
+    },
+  });
+}
+
+function kindSelect(view) {
+  const there = new Set(view.items.map((task) => task.kind));
+  if (there.size < 2 && !view.shows.noted) {
+    return null;
+  }
+  const kinds = Object.keys(KINDS).filter((kind) => there.has(kind));
+  const change = (event) => {
+    view.wanted.kind = event.target.value;
+    showAsked(view);
+  };
+  return labelled("Show", h("select", { class: "kind", change },
+    option("", "all"),
+    kinds.map((kind) => option(kind, KINDS[kind])),
+    view.shows.noted ? option("messages", "with messages") : null));
+}
+
+function sliceSelect(view, sliced, field) {
+  const change = (event) => {
+    const { value } = event.target;
+    view.wanted.slice = value === "" ? null : { field, value: Number(value) };
+    view.wanted.transition = null;
+    if (view.several) {
+      drawMatrix(view);
+    }
+    showAsked(view);
+  };
+  return labelled(sliced.field, h("select", { class: "slice", change },
+    option("", "all"),
+    sliced.values.map((value, place) => option(place, value))));
+}
+
+function scoreSelect(view) {
+  const { scores } = view.found;
+  if (scores.length < 2) {
+    return null;
+  }
+  const change = (event) => {
+    view.wanted.score = event.target.value;
+    rescore(view);
+    showAsked(view);
+  };
+  return labelled("Score", h("select", { class: "score", change },
+    scores.map((name) => option(name, name))));
+}
+
 const KEYS = "j, k: next and previous task; o: open it";
 
-function tasksPart(found, about, prefix, benchmark, agentFlips, talks) {
-  const several = Boolean(about.compared);
-  const less = about.lower.includes(about.reward);
-  const flips = new Map(agentFlips.map((flip) => [flip.task, flip]));
-  const shows = {
-    less,
-    texts: agentFlips.some((flip) => [...flip.before, ...flip.now].some((attempt) => attempt.text)),
-    expected: agentFlips.some((flip) => flip.reference),
-    noted: Object.keys(found.notes).length > 0,
-  };
-  const wanted = { text: "", kind: "", score: about.reward, transition: null, slice: null };
-  let items = [];
-  const context = { several, less, talks, flips: agentFlips, verdict: benchmark.verdict };
-  const toggle = (item, button) => {
-    const row = button.closest("tr");
-    const isOpen = button.getAttribute("aria-expanded") === "true";
-    button.setAttribute("aria-expanded", String(!isOpen));
-    if (isOpen) {
-      row.nextElementSibling.remove();
-      return;
-    }
-    const address = (sample) => addressOf(benchmark, prefix, item.id, sample);
-    const columns = list.table.tHead.rows[0].cells.length;
-    row.after(h("tr", { class: "opened", id: `${prefix}-task-${item.i}` },
-      h("td", { colspan: columns }, taskDetail(found, item, { ...context, address }))));
-    history.replaceState(history.state, "", addressOf(benchmark, prefix, item.id));
-  };
+function taskTools(view, search) {
+  const slices = view.found.slices || [];
+  return h("div", { class: "tools" },
+    labelled("Search tasks", search),
+    kindSelect(view),
+    slices.map((sliced, field) => sliceSelect(view, sliced, field)),
+    scoreSelect(view),
+    h("p", { class: "muted keys" }, KEYS));
+}
+
+// -- the whole ---------------------------------------------------------------------------------
+
+function taskTable(view) {
+  const { shows, several, less } = view;
+  const worstFirst = { key: "now", way: less ? -1 : 1 };
   const list = sortedTable({
     caption: "Tasks",
     page: 25,
-    sort: several ? { key: "change", way: 1 } : { key: "now", way: less ? -1 : 1 },
+    sort: several ? { key: "change", way: 1 } : worstFirst,
     empty: "No task matches.",
     columns: listColumns(several, shows.texts, shows.expected, shows.noted),
-    row: (task) => {
-      const button = h("button", {
-        type: "button", class: "open", "aria-expanded": "false", "aria-controls": `${prefix}-task-${task.i}`,
-        click: (event) => toggle(task, event.currentTarget),
-      }, h("span", { class: "twist", "aria-hidden": "true" }), h("bdi", { dir: "auto", title: task.id }, shortened(task.id, 120)));
-      return [listRow(task, found, several, shows, button)];
-    },
+    row: (task) => [listRow(task, view.found, several, shows, openButton(view, task))],
   });
   list.table.classList.add("task-list");
-  const inLevel = (value, level) => value !== null && value >= level.low && value <= level.high;
-  const isWanted = (task) => {
-    const { kind, text, transition, slice } = wanted;
-    const isOfKind = !kind || (kind === "messages" ? task.notes.length > 0 : task.kind === kind);
-    const matches = !text || task.id.toLowerCase().includes(text)
-      || task.notes.some((note) => note.reason.toLowerCase().includes(text));
-    const moved = !transition || (inLevel(task.was, transition.before) && inLevel(task.now, transition.now));
-    const isInSlice = !slice || found.slices[slice.field].places[task.i] === slice.value;
-    return isOfKind && matches && moved && isInSlice;
-  };
-  const update = (asked) => {
-    const shown = items.filter(isWanted);
-    list.update(shown);
-    if (asked) {
-      say(plural(shown.length, "task"));
-    }
-  };
-  const rescore = () => {
-    items = taskItems(found, about, wanted.score, flips);
-  };
-  rescore();
-
-  const matrixPlace = h("div", { class: "matrix" });
-  const drawMatrix = () => {
-    const isCut = found.of > found.ids.length;
-    let pairs = about.compared.pairs;
-    if (wanted.slice || !isCut) {
-      const inSlice = taskItems(found, about, about.reward, flips)
-        .filter((task) => task.change !== null)
-        .filter((task) => !wanted.slice || found.slices[wanted.slice.field].places[task.i] === wanted.slice.value);
-      pairs = inSlice.map((task) => [task.was, task.now, 1]);
-    }
-    if (!pairs.length) {
-      matrixPlace.replaceChildren();
-      return;
-    }
-    const before = attemptsOfEach(found.rewards_was);
-    const now = attemptsOfEach(found.rewards_now);
-    const names = [(level) => levelName(level, before), (level) => levelName(level, now)];
-    const choose = (transition) => {
-      wanted.transition = transition;
-      update(true);
-    };
-    matrixPlace.replaceChildren(transitionTable(pairs, names, less, choose));
-  };
-  if (several && about.compared.pairs.length) {
-    drawMatrix();
-  }
-
-  const search = h("input", {
-    type: "search", class: "find-task",
-    input: (event) => {
-      wanted.text = event.target.value.trim().toLowerCase();
-      update(true);
-    },
-  });
-  const before = openTask;
-  openTask = (agent, id, sample) => {
-    if (agent !== prefix) {
-      before(agent, id, sample);
-      return;
-    }
-    const item = items.find((task) => task.id === id);
-    if (item) {
-      openNamed(item, sample);
-    }
-  };
-  const openNamed = (item, sample) => {
-    search.value = item.id;
-    wanted.text = item.id.toLowerCase();
-    list.update([item]);
-    const button = list.table.querySelector(".open");
-    button.click();
-    const rows = [...list.table.querySelectorAll(".opened tbody tr")];
-    const row = rows.find((tr) => tr.cells[0].textContent === sample);
-    if (row) {
-      row.classList.add("named");
-    }
-    button.scrollIntoView({ block: "center" });
-    button.focus({ preventScroll: true });
-  };
-  const option = (value, text) => h("option", { value }, text);
-  const there = new Set(items.map((task) => task.kind));
-  const tools = [labelled("Search tasks", search)];
-  if (there.size > 1 || shows.noted) {
-    const kinds = Object.keys(KINDS).filter((kind) => there.has(kind));
-    tools.push(labelled("Show", h("select", {
-      class: "kind",
-      change: (event) => {
-        wanted.kind = event.target.value;
-        update(true);
-      },
-    }, option("", "all"), kinds.map((kind) => option(kind, KINDS[kind])),
-    shows.noted ? option("messages", "with messages") : null)));
-  }
-  (found.slices || []).forEach((sliced, field) => {
-    tools.push(labelled(sliced.field, h("select", {
-      class: "slice",
-      change: (event) => {
-        const { value } = event.target;
-        wanted.slice = value === "" ? null : { field, value: Number(value) };
-        wanted.transition = null;
-        if (several) {
-          drawMatrix();
-        }
-        update(true);
-      },
-    }, option("", "all"), sliced.values.map((value, place) => option(place, value)))));
-  });
-  if (found.scores.length > 1) {
-    tools.push(labelled("Score", h("select", {
-      class: "score",
-      change: (event) => {
-        wanted.score = event.target.value;
-        rescore();
-        update(true);
-      },
-    }, found.scores.map((name) => option(name, name)))));
-  }
-  update(false);
   list.table.addEventListener("keydown", listKeys(list.table));
-  const cut = found.of > found.ids.length
-    ? h("p", { class: "note" }, `${count(found.ids.length)} of ${count(found.of)} tasks are listed: the worse ones, those without a value, the better ones, then the lowest. report.json has them all.`)
-    : null;
-  return h("div", { class: several ? "tasks-grid" : "" },
-    several ? matrixPlace : null,
+  return list;
+}
+
+function cutNote({ ids, of: all }) {
+  if (all <= ids.length) {
+    return null;
+  }
+  return h("p", { class: "note" },
+    `${count(ids.length)} of ${count(all)} tasks are listed: the worse ones, those without a value, `,
+    "the better ones, then the lowest. report.json has them all.");
+}
+
+function tasksPart(found, about, prefix, benchmark, agentFlips, talks) {
+  const view = viewOf(found, about, prefix, benchmark, agentFlips, talks);
+  view.list = taskTable(view);
+  rescore(view);
+  showWanted(view);
+  if (view.several && about.compared.pairs.length) {
+    drawMatrix(view);
+  }
+  const search = searchInput(view);
+  // each agent's list opens the tasks of its own
+  const ofOthers = openTask;
+  openTask = (agent, id, sample) => {
+    if (agent === prefix) {
+      openNamed(view, search, id, sample);
+    } else {
+      ofOthers(agent, id, sample);
+    }
+  };
+  return h("div", { class: view.several ? "tasks-grid" : "" },
+    view.several ? view.matrix : null,
     h("div", { class: "tasks-list" },
-      h("div", { class: "tools" }, tools, h("p", { class: "muted keys" }, KEYS)),
-      cut,
-      list.element));
+      taskTools(view, search),
+      cutNote(found),
+      view.list.element));
 }

@@ -58,8 +58,8 @@ function transitionTable(pairs, names, less, choose) {
   };
   const cell = (from, to) => {
     const tasks = counts[from][to];
-    const better = best.indexOf(to) < best.indexOf(from);
-    const kind = from === to ? "same" : better ? "better" : "worse";
+    const moved = best.indexOf(to) < best.indexOf(from) ? "better" : "worse";
+    const kind = from === to ? "same" : moved;
     if (!tasks) {
       return h("td", { class: "n" }, h("span", { class: "muted" }, "0"));
     }

@@ -19,21 +19,26 @@ function commonTurns(before, now) {
   return at;
 }
 
-function imageParts(images) {
-  return (images || []).map((image) => {
-    const type = image.media_type || "image";
-    if (!image.data) {
-      const size = image.size ? `, ${bytes(image.size)}` : "";
-      return h("p", { class: "muted" }, `Picture (${type}${size})${image.url ? `: ${image.url}` : ", omitted to keep this page small"}`);
-    }
-    const place = h("p", {});
-    const show = () => {
-      const picture = h("img", { src: `data:${type};base64,${image.data}`, alt: "Picture of this turn" });
-      place.replaceChildren(picture);
-    };
-    place.append(h("button", { type: "button", click: show }, `Show picture (${type}, ${bytes(image.size)})`));
-    return place;
-  });
+function missingImage(image, type) {
+  const size = image.size ? `, ${bytes(image.size)}` : "";
+  const where = image.url ? `: ${image.url}` : ", omitted to keep this page small";
+  return h("p", { class: "muted" }, `Picture (${type}${size})${where}`);
+}
+
+// A picture is drawn behind a click.
+function imagePart(image) {
+  const type = image.media_type || "image";
+  if (!image.data) {
+    return missingImage(image, type);
+  }
+  const place = h("p", {});
+  const show = () => {
+    const source = `data:${type};base64,${image.data}`;
+    place.replaceChildren(h("img", { src: source, alt: "Picture of this turn" }));
+  };
+  const label = `Show picture (${type}, ${bytes(image.size)})`;
+  place.append(h("button", { type: "button", click: show }, label));
+  return place;
 }
 
 function callParts(calls) {
@@ -54,7 +59,7 @@ function turnBody(turn, shownText) {
       h("details", {},
         h("summary", {}, name ? ["Result of ", h("code", {}, name)] : "Result", `, ${size}`),
         h("pre", { class: "turn-text", dir: "auto" }, text)),
-      imageParts(turn.images),
+      (turn.images || []).map(imagePart),
     ];
   }
   return [
@@ -63,7 +68,7 @@ function turnBody(turn, shownText) {
       h("pre", { class: "turn-text", dir: "auto" }, turn.reasoning)) : null,
     text ? h("pre", { class: "turn-text", dir: "auto" }, text) : null,
     callParts(turn.calls),
-    imageParts(turn.images),
+    (turn.images || []).map(imagePart),
     turn.stop_reason === "length" ? h("p", { class: "muted" }, "ended at the token limit") : null,
   ];
 }

@@ -142,40 +142,68 @@ def _quiet(
     yield from _plain(wording.recorded_count(results))
 
 
+class _Chosen(msgspec.Struct, frozen=True):
+    """The benchmarks that have one line, and those that have none, by id."""
+
+    short: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+
 def _overview(
     results: Sequence[BenchmarkResult],
     reading: Reading,
     drifts: Mapping[str, Sequence[str]],
 ) -> Lines:
     """Write each benchmark, the failing first; of many one line each, and the first ones."""
-    everything = reading.verbosity > 0
-    entries = {result.id: list(_entry(result, reading)) for result in results}
-    folded = _folded(results, reading)
-    hidden: set[str] = set()
-    short: set[str] = set()
-    if not everything:
-        passing = [
-            result
-            for result in results
-            if _passes_as_before(result) and result.id not in drifts
-        ]
-        hidden |= {result.id for result in folded[triage.FOLDED :]}
-        hidden |= {result.id for result in passing[_PASSING_SHOWN:]}
-        short |= {result.id for result in folded}
-        if sum(len(lines) for lines in entries.values()) > _WHOLE_LINES:
-            short |= {result.id for result in results if not _records(result)}
+    chosen = _chosen(results, reading, drifts)
+    red = {result.id for result in triage.failing(results)}
+    failing = [result for result in results if result.id in red]
+    others = [result for result in results if result.id not in red]
+    in_full = len(results) <= _FEW
+    for group, end, colour in ((failing, "fail", "red"), (others, "pass", "green")):
+        for result in group:
+            if result.id in chosen.hidden:
+                continue
+            if result.id in chosen.short:
+                lines = _short_lines(result, reading, in_full=in_full)
+                yield from ((line, _colour(result)) for line in lines)
+            else:
+                yield from _entry(result, reading)
+            yield from _drift_lines(drifts.get(result.id, ()), reading)
+        hidden = sum(result.id in chosen.hidden for result in group)
+        if hidden:
+            yield f"... and {hidden} more that {end} (-v shows them)", colour
+
+
+def _chosen(
+    results: Sequence[BenchmarkResult],
+    reading: Reading,
+    drifts: Mapping[str, Sequence[str]],
+) -> _Chosen:
+    """Choose what is written briefly, or not at all; with -v everything is whole."""
+    if reading.verbosity > 0:
+        return _Chosen()
+    folded = [result.id for result in _folded(results, reading)]
+    passing = [
+        result.id
+        for result in results
+        if _passes_as_before(result) and result.id not in drifts
+    ]
+    short = set(folded)
+    if _is_long(results, reading):
+        short |= {result.id for result in results if not _records(result)}
+    hidden = {*folded[triage.FOLDED :], *passing[_PASSING_SHOWN:]}
+    return _Chosen(short=frozenset(short), hidden=frozenset(hidden))
+
+
+def _is_long(results: Sequence[BenchmarkResult], reading: Reading) -> bool:
+    """Whether whole entries would take more lines than an overview may have."""
+    lines = 0
     for result in results:
-        if result.id in hidden:
-            continue
-        if result.id in short:
-            colour = _colour(result)
-            lines = _short_lines(result, reading, in_full=len(results) <= _FEW)
-            yield from ((line, colour) for line in lines)
-        else:
-            yield from entries[result.id]
-        yield from _drift_lines(drifts.get(result.id, ()), reading)
-    if hidden:
-        yield from _hidden([result for result in results if result.id in hidden])
+        lines += len(list(_entry(result, reading)))
+        if lines > _WHOLE_LINES:
+            return True
+    return False
 
 
 def _drift_lines(drifts: Sequence[str], reading: Reading) -> Lines:
@@ -193,15 +221,6 @@ def _folded(
     if len(failing) <= triage.FOLDED:
         return []
     return [one for one in failing if one.id not in reading.explained]
-
-
-def _hidden(results: Sequence[BenchmarkResult]) -> Lines:
-    failing = triage.failing(results)
-    if failing:
-        yield f"... and {len(failing)} more that fail (-v shows them)", "red"
-    others = len(results) - len(failing)
-    if others:
-        yield f"... and {others} more that pass (-v shows them)", "green"
 
 
 def _passes_as_before(result: BenchmarkResult) -> bool:

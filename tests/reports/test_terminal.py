@@ -18,7 +18,7 @@ def test_a_failed_threshold_is_its_reason_its_place_and_the_interval(
     result.stdout.fnmatch_lines(
         [
             "FAIL  math.bench.yaml:6: pass@1 is 0.5, below 0.7",
-            "  ├─────────●─────┊───┤  ┊ 0.7000; 95 % interval 0.1500 to 0.8500",
+            "  ├─────────●────┊────┤  ┊ 0.7000; 95 % interval 0.0676 to 0.9324",
             "  more: evalmetrics/report.html#/math.bench.yaml::math",
             "  again:  pytest math.bench.yaml::math",
         ],

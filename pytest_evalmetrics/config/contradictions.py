@@ -129,7 +129,8 @@ def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
             yield (key,), f"{key} is for a model, and there is none{instead}"
     if spec.baseline is not None and spec.baseline.confirm and spec.answers is None:
         message = (
-            "confirm draws rollouts again from a model or target, and there is none"
+            "confirm draws rollouts again from a model or target, and there is none: "
+            "to score recorded answers again would show the noise of the scorer alone"
         )
         yield ("baseline", "confirm"), message
 

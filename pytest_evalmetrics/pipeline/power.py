@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.comparison import Needed, RunNoise, RunScatter
     from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.model.comparison import RuleSettings
+    from pytest_evalmetrics.pipeline.references import Reference
     from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.sources import SampleSpec
 
     _Numbers = NDArray[np.float64]
 
@@ -83,38 +85,31 @@ def power_of(
     sigma_B^2 / K_B + sigma_C^2 / K_C (Miller 2024, arXiv 2411.00640, section 5), sigma^2 from
     resampling each task's rollouts.
     """
-    benchmark, history = (
-        with_reward(benchmark),
-        settings_of(benchmark).of_history,
-    )
+    benchmark = with_reward(benchmark)
     plan = plan_of(benchmark)
-
-    def recorded() -> dict[str, RolloutTable]:
-        if benchmark.spec.scorers:
-            raise DataError(
-                "it has to be scored first, and nothing is recorded of it yet"
-            )
-        return dict(rollouts_of(benchmark, plan).by_agent())
-
-    reference, runs = None, dict[str, RolloutTable]()
+    is_compared = benchmark.spec.baseline is not None
+    reference: Reference | None = None
+    # of one rollout a second run shows more
+    runs: dict[str, RolloutTable] = {}
+    source = PowerSource.ROLLOUTS
     try:
-        if benchmark.spec.baseline is not None and not history:
+        if is_compared and not settings_of(benchmark).of_history:
             reference = reference_of(benchmark, plan, snapshot)
-        tables = recorded() if reference is None else reference.tables
-        source = PowerSource.ROLLOUTS if reference is None else PowerSource.BASELINE
-        if reference is not None and any(
-            t.counts.max(initial=0) == 1 for t in tables.values()
-        ):
-            with suppress(EvalMetricsError):  # of one rollout a second run shows more
-                runs = recorded()
+        if reference is None:
+            tables = _rollouts_at_hand(benchmark, plan)
+        else:
+            tables = reference.tables
+            source = PowerSource.BASELINE
+            if any(table.counts.max(initial=0) == 1 for table in tables.values()):
+                with suppress(EvalMetricsError):
+                    runs = _rollouts_at_hand(benchmark, plan)
     except EvalMetricsError as error:
         yield _assumed(benchmark, error, benchmarks=benchmarks)
         return
-    if (sample := benchmark.spec.sample) is not None:
-        tables, runs = (
-            {agent: draw(table, sample)[0] for agent, table in each.items()}
-            for each in (tables, runs)
-        )
+    sample = benchmark.spec.sample
+    if sample is not None:
+        tables = _drawn(tables, sample)
+        runs = _drawn(runs, sample)
     recorded_runs: Mapping[str, Sequence[RolloutTable]] = {}
     if reference is not None and benchmark.spec.sample is None:
         recorded_runs = reference.runs
@@ -127,6 +122,22 @@ def power_of(
         benchmarks=benchmarks,
         pooled=pooled,
     )
+
+
+def _rollouts_at_hand(
+    benchmark: Benchmark, plan: metrics.Plan
+) -> dict[str, RolloutTable]:
+    """Read the rollouts of the benchmark file, by agent."""
+    if benchmark.spec.scorers:
+        raise DataError("it has to be scored first, and nothing is recorded of it yet")
+    return dict(rollouts_of(benchmark, plan).by_agent())
+
+
+def _drawn(
+    tables: Mapping[str, RolloutTable], sample: SampleSpec
+) -> dict[str, RolloutTable]:
+    """Draw the sample of each agent's tasks."""
+    return {agent: draw(table, sample)[0] for agent, table in tables.items()}
 
 
 def power_of_tables(

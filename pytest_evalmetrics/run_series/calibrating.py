@@ -269,9 +269,11 @@ def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
         return
     passes = np.bincount(table.task, passed, len(table.tasks)).astype(int)
     rest = np.minimum(passes, table.counts - passes)
-    order = np.argsort(-rest / table.counts, kind="stable")[: int((rest > 0).sum())]
-    named = [f"{table.tasks[at]} ({passes[at]} of {table.counts[at]})" for at in order]
-    have = of_many(len(order), len(table.tasks), "task", "has")
+    shares = rest / table.counts
+    flaky = np.flatnonzero(rest > 0)
+    flaky = flaky[np.argsort(-shares[flaky], kind="stable")]
+    named = [f"{table.tasks[at]} ({passes[at]} of {table.counts[at]})" for at in flaky]
+    have = of_many(len(flaky), len(table.tasks), "task", "has")
     text = f"flaky: {have} rollouts that pass and rollouts that fail"
     yield f"{text}: {listed(named, _NAMED)}" if named else text
 
@@ -287,7 +289,8 @@ def _described(benchmark: Benchmark, metric: _MetricNoise) -> Iterator[str]:
         return
     values = noise.values
     runs = len(values)
-    yield f"{text}: {np.mean(values):.4g}, {min(values):.4g} to {max(values):.4g} in {runs} runs"
+    span = f"{min(values):.4g} to {max(values):.4g}"
+    yield f"{text}: {np.mean(values):.4g}, {span} in {runs} runs"
     deviations = f"rollouts {noise.tasks:.2g}, runs {noise.runs:.2g}"
     if metric.judge:
         deviations += f", the judge {metric.judge:.2g}"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _SURE = 0.95  # of the range of runs that holds the first worse one
+_NO_SPREAD = 1e-12  # in place of the variance of tasks that did not change
 _SHORT = (40, 12, 10, 8, 7)  # digits of a commit in the name of its artifacts
 
 
@@ -112,24 +113,22 @@ def first_worse(
 
 def _likeliest_change(values: NDArray[np.float64], *, lower: bool) -> _Change | None:
     """Weigh the places of a change by likelihood; None where no later run is worse."""
-    runs, tasks = values.shape
-    badness = values.mean(axis=1) if lower else -values.mean(axis=1)
-    spread = np.median(np.diff(values, axis=0).var(axis=1, ddof=1)) / 2 / tasks
-    scale = math.sqrt(max(float(spread), 1e-12 / tasks))
+    runs = len(values)
+    badness = values.mean(axis=1)
+    if not lower:
+        badness = -badness
+    scale = _error_of_one_run(values)
     is_rate = bool(((values >= 0) & (values <= 1)).all())
     prior = run_noise.prior_of(scale, is_rate=is_rate)
     variance = scale**2 + prior.sds**2
-    places = range(1, runs)
-    drops = np.array([badness[at:].mean() - badness[:at].mean() for at in places])
-    rest = np.array(
-        [badness[:at].var() * at + badness[at:].var() * (runs - at) for at in places]
-    )
-    log_likelihood = (
-        -(runs - 2) / 2 * np.log(variance)
-        - rest[:, None] / (2 * variance)
-        + np.log(prior.weights)
-    )
-    weights = np.exp(log_likelihood - log_likelihood.max())  # of each place and noise
+    splits = [_Split.of(badness, at) for at in range(1, runs)]
+    rest = np.array([split.rest for split in splits])
+    # of each place, shape (places, 1), and each noise
+    log_likelihood = -rest[:, None] / (2 * variance)
+    log_likelihood -= (runs - 2) / 2 * np.log(variance)
+    log_likelihood += np.log(prior.weights)
+    weights = np.exp(log_likelihood - log_likelihood.max())
+    drops = np.array([split.drop for split in splits])
     by_place = np.where(drops > 0, weights.sum(axis=1), 0.0)
     if not by_place.any():
         return None
@@ -137,8 +136,37 @@ def _likeliest_change(values: NDArray[np.float64], *, lower: bool) -> _Change | 
     first = at + 1
     errors = np.sqrt(variance * (1 / first + 1 / (runs - first)))
     noise = weights[at] / weights[at].sum()
+    # any of the places may be the likeliest
     p = (runs - 1) * run_noise.tail_of(float(drops[at]), errors, noise)
     return _Change(first=first, shares=by_place / by_place.sum(), p=min(1.0, p))
+
+
+def _error_of_one_run(values: NDArray[np.float64]) -> float:
+    """Return the standard error of a run's value over its tasks, shape (runs, tasks).
+
+    Of the differences between runs that follow each other, so that a change of the
+    system is in one of them alone.
+    """
+    tasks = values.shape[1]
+    spreads = np.diff(values, axis=0).var(axis=1, ddof=1) / 2
+    return math.sqrt(max(float(np.median(spreads)), _NO_SPREAD) / tasks)
+
+
+class _Split(msgspec.Struct, frozen=True):
+    """The runs before and after a change."""
+
+    drop: float  # of the mean of the later ones
+    rest: float  # the sum of squares about both means
+
+    @classmethod
+    def of(cls, badness: NDArray[np.float64], at: int) -> _Split:
+        """Split the runs before one."""
+        before = badness[:at]
+        after = badness[at:]
+        return cls(
+            drop=float(after.mean() - before.mean()),
+            rest=float(before.var() * len(before) + after.var() * len(after)),
+        )
 
 
 def _sure_range(change: _Change) -> tuple[int, int]:

@@ -57,11 +57,19 @@ def _holds(text: str, edit: _Edit) -> bool:
     return False
 
 
+def _depth_in_file(edit: _Edit) -> int:
+    """Count the parts of a key, from the first on, that the file has a line for."""
+    for depth in range(len(edit.key), 0, -1):
+        if edit.key[:depth] in edit.benchmark.lines:
+            return depth
+    return 0
+
+
 def _with_value(lines: list[str], edit: _Edit) -> str:
     """Write a value into a benchmark file, in the style of its surroundings."""
     benchmark = edit.benchmark
     key = edit.key
-    depth = max(n for n in range(len(key) + 1) if not n or key[:n] in benchmark.lines)
+    depth = _depth_in_file(edit)
     at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
     line = lines[at]
     new = f"{key[-1]}: {edit.value}"

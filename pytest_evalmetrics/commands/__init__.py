@@ -7,6 +7,7 @@ arguments.
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from functools import partial
@@ -39,15 +40,28 @@ _COMMANDS: Final = {
 }
 
 
+_NO_READER: Final = 141  # what a shell reports of a program that a closed pipe ends
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns
     -------
     0 if all is well, 1 if something is not (a regression, a problem, nothing recorded), 2 if
-    the command could not be carried out.
+    the command could not be carried out, `_NO_READER` if nobody reads on, as after ``| head``.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes the stream once more when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _NO_READER
+    return status
+
+
+def _run(given: list[str]) -> int:
     name = given[0] if given else ""
     if name not in _COMMANDS:
         if name and not name.startswith("-"):

@@ -1,6 +1,7 @@
 """``evalmetrics``: one command for everything beside a run."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -297,3 +298,23 @@ def test_a_command_names_no_option(command, project, arguments):
     project.rollouts([[1.0], [0.0]])
     done = command(*arguments)
     assert "is a command now" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["init", "inspect", "list"])
+def test_a_reader_that_is_gone_ends_a_command_without_a_traceback(project, name):
+    rows = [{"id": f"t{n}", "correct": n % 2} for n in range(12)]
+    project.rows("runs.jsonl", rows)
+    arguments = [] if name == "list" else ["runs.jsonl"]
+    reader, writer = os.pipe()
+    os.close(reader)  # as `| head` does, after a few lines
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_evalmetrics", name, *arguments],
+        cwd=project.path,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr

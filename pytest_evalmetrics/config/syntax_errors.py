@@ -114,9 +114,9 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     if start.line < len(lines):
         opened = lines[start.line][start.column :].strip()
     alias = re.match(r"\*[\w-]+", after)
-    told = f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"
+    described = f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"
     for pattern, meaning in _MEANINGS.items():
-        if re.search(pattern, told):
+        if re.search(pattern, described):
             line = mark.line
             if at_end:
                 line = start.line

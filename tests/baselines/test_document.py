@@ -15,6 +15,7 @@ from pytest_evalmetrics.baselines.document import render
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
 from pytest_evalmetrics.model.baseline import Provenance
+from pytest_evalmetrics.model.rollout_table import Category
 
 NUMBERS = st.one_of(
     st.floats(),
@@ -304,3 +305,24 @@ def test_a_folder_in_the_place_of_a_baseline_is_reported_and_kept(project):
         result.stdout.fnmatch_lines([reason, "  -> *"])
     project.baseline().rmdir()
     assert project.run(UPDATE).ret == 0
+
+
+def recorded_cells(scores):
+    """Record a column that is numbers, and labels too."""
+    rollouts = table({"a": [1.0, 0.0]})
+    labels = Category(np.array([0, 1], np.int32), ("yes", "no"))
+    both = structs.replace(
+        rollouts,
+        scores={"reward": np.array(scores)},
+        categories={"reward": labels},
+    )
+    text = document_of(both, 0.5)
+    return json.loads(text)["agents"]["a"]["tasks"]["a"]["reward"]
+
+
+def test_a_column_of_numbers_is_recorded_as_numbers_though_it_has_labels():
+    assert recorded_cells([1.0, 0.0]) == [1, 0]
+
+
+def test_a_column_whose_numbers_are_not_complete_is_recorded_as_its_labels():
+    assert recorded_cells([1.0, math.nan]) == ["yes", "no"]

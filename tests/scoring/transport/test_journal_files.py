@@ -10,6 +10,7 @@ from pytest_evalmetrics.scoring.transport.journal_copies import (
     export_journal,
     import_journal,
 )
+from pytest_evalmetrics.scoring.transport.journal_file import JournalFile
 
 
 @pytest.fixture
@@ -128,13 +129,6 @@ def test_clearing_where_there_is_none(tmp_path):
         clear_journal(tmp_path / "text")
 
 
-def test_a_journal_that_cannot_be_emptied_is_to_be_deleted(tmp_path):
-    (tmp_path / "journal.log").write_bytes(b"not a journal, and not SQLite either")
-    with pytest.raises(EvalMetricsError) as error:
-        clear_journal(tmp_path / "journal.log")
-    assert error.value.hint is not None
-
-
 def test_a_folder_in_the_journals_place_is_refused_before_anything_is_called(tmp_path):
     with pytest.raises(EvalMetricsError) as error:
         clear_journal(tmp_path)
@@ -151,3 +145,20 @@ def test_a_journal_whose_first_bytes_are_damaged_keeps_its_answers(path, tmp_pat
     data[0] ^= 1
     path.write_bytes(data)
     assert export_journal(path, tmp_path / "j.jsonl") == 1
+
+
+def test_a_journal_whose_last_record_is_cut_keeps_the_others(path, tmp_path):
+    with Client(path) as client:
+        client(*[raw(b'{"n": 1}')] * 2, mode="normal").ask_many(range(2), 1)
+    path.write_bytes(path.read_bytes()[:-3])
+    assert export_journal(path, tmp_path / "j.jsonl") == 1
+
+
+def test_a_journal_that_cannot_be_written_is_to_be_deleted(journal, monkeypatch):
+    def clear(_self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(JournalFile, "clear", clear)
+    with pytest.raises(EvalMetricsError, match="No space left") as error:
+        clear_journal(journal)
+    assert error.value.hint == "delete the file"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
@@ -46,6 +47,7 @@ _LONGEST = {
 }
 _ROWS = 4  # of a table, but with -v
 _WIDE = 100  # columns for tasks where nothing limits them
+_LEAST_REASON = 24  # columns of a reason that say something
 _TASK = 24  # columns of a task's id
 _PICTURE = 21  # columns of an interval
 # the columns of a table that -v alone shows
@@ -366,7 +368,18 @@ class FailureText(msgspec.Struct, frozen=True):
     @property
     def reprcrash(self) -> _Crash:
         """The line for the short test summary."""
-        return _Crash(self.failure.reason)
+        return _Crash(self._summary_line())
+
+    def _summary_line(self) -> str:
+        """Cut the reason for a terminal: pytest counts colours as columns, and cuts too late."""
+        reason = self.failure.reason
+        is_asked_for = self.everything or self.style == "line"
+        if is_asked_for or not self.failure.benchmark or not sys.stdout.isatty():
+            return reason
+        room = shutil.get_terminal_size().columns - columns_of(
+            f"FAILED {self.failure.benchmark} - "
+        )
+        return beginning(reason, room) if room >= _LEAST_REASON else reason
 
     def toterminal(self, tw: _Writer) -> None:
         """Write the text, verdicts in colour."""

@@ -163,6 +163,15 @@ def test_the_failing_agent_its_slice_and_its_tasks_come_first(project):
     ]
 
 
+def test_a_failed_line_fits_a_terminal_with_colours(project):
+    rows(project.path, "old.jsonl", 0)
+    rows(project.path, "new.jsonl", 12)
+    name = "mathematics-of-the-second-year"
+    benchmarks(project, entry(name))
+    lines = section(seen(project), "short test summary info")
+    assert lines == [f"FAILED a.bench.yaml::{name} - pass@1 fell from 1 to..."]
+
+
 ARABIC = "\u0645\u0647\u0645\u0629"
 
 

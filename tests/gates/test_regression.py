@@ -254,9 +254,16 @@ def test_a_check_keeps_the_coverage_that_was_asked_for():
 
 
 def test_a_failure_by_a_drop_needs_no_reason_beside_the_facts():
-    check = whole_check()
+    check = checked(flips(30, 1, 69))
     assert check.verdict is FAIL
     assert check.reasons == ()
+
+
+def test_a_failure_that_two_points_of_noise_between_runs_would_explain_says_so():
+    check = whole_check()
+    assert check.verdict is FAIL
+    (unknown,) = check.reasons
+    assert unknown.sd == pytest.approx(0.00935872)
 
 
 def test_a_blind_gate_that_passes_keeps_that_it_is_blind():

@@ -74,6 +74,13 @@ def verdict_of(settings, drop, p, **changed):
     return decide(comparison(settings, drop, **changed), p).verdict
 
 
+def test_a_drop_that_is_undefined_without_a_reason_is_one_of_few_units():
+    decision = decide(comparison(rule(), math.nan, untested=None), math.nan)
+    (reason,) = decision.reasons
+    assert decision.verdict is INCONCLUSIVE
+    assert reason.cause == "few_units"
+
+
 # -- the size of a drop ------------------------------------------------------------------
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
+_FEW_PASS = "too few tasks pass, or fail, to say which drop is found"
 _MOST = 1024  # rollouts per task that are worth reporting
 _UNIFORM = (
     1 / 6
@@ -354,10 +355,19 @@ def _metric_power(
         return needed_drop(n - 1, alpha, least=least, noise=noise)
 
     mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
-    reason = "" if math.isfinite(mde) else "the rollouts of each task are all alike"
+    reason = ""
+    if math.isnan(mde):
+        varies = power.rollouts > 1 and not _are_alike(rewards)
+        reason = _FEW_PASS if varies else "the rollouts of each task are all alike"
     return structs.replace(
         power, mde=mde, needed=needed, reason=reason, is_worst=is_single
     )
+
+
+def _are_alike(rewards: TaskRewards) -> bool:
+    """Check whether all rollouts of each task have one reward."""
+    first = np.repeat(rewards.values[rewards.offsets[:-1]], rewards.counts)
+    return bool((rewards.values == first).all())
 
 
 def _by_second_run(

@@ -57,6 +57,15 @@ def test_a_plan_notes_what_no_gate_can_detect(project):
     )
 
 
+def test_a_plan_says_that_too_few_tasks_pass_for_a_drop_to_be_found(project):
+    # pass^4 is 2 of 40: the loss of both is within sampling error
+    project.rollouts([[1, 1, 1, 1]] * 2 + [[1, 0, 0, 0]] * 38)
+    project.bench("metrics: [pass^4]\nbaseline: true\nnum_samples: 4")
+    plan(project).fnmatch_lines(
+        ["note: math*: pass^4: too few tasks pass, or fail, to say which drop is found"]
+    )
+
+
 def test_without_any_rollouts_the_spread_is_assumed(project):
     project.bench(
         "num_samples: 4\nmetrics: [pass@1]\nexpect: {tasks: 198}\nbaseline: true"

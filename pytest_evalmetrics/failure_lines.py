@@ -13,6 +13,7 @@ class LineKind(StrEnum):
 
     PLAIN = "plain"  # a title, or a test's own line
     REASON = "reason"  # why a check does not hold
+    BESIDE = "beside"  # what a change's row in the table does not say
     PART = "part"  # one kind of rows that have no score
     DETAIL = "detail"  # of the reason above it
     SHARED = "shared"  # what the tasks that got worse have in common

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
-_FEW_PASS = "too few tasks pass, or fail, to say which drop is found"
+_TOO_FEW_VARY = "too few tasks pass, or fail, to say which drop is found"
 _MOST = 1024  # rollouts per task that are worth reporting
 _UNIFORM = (
     1 / 6
@@ -355,19 +355,18 @@ def _metric_power(
         return needed_drop(n - 1, alpha, least=least, noise=noise)
 
     mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
-    reason = ""
-    if math.isnan(mde):
-        varies = power.rollouts > 1 and not _are_alike(rewards)
-        reason = _FEW_PASS if varies else "the rollouts of each task are all alike"
+    reason = "" if math.isfinite(mde) else _why_unknown(rewards)
     return structs.replace(
         power, mde=mde, needed=needed, reason=reason, is_worst=is_single
     )
 
 
-def _are_alike(rewards: TaskRewards) -> bool:
-    """Check whether all rollouts of each task have one reward."""
+def _why_unknown(rewards: TaskRewards) -> str:
+    """Say why no drop can be stated."""
     first = np.repeat(rewards.values[rewards.offsets[:-1]], rewards.counts)
-    return bool((rewards.values == first).all())
+    if (rewards.values == first).all():
+        return "the rollouts of each task are all alike"
+    return _TOO_FEW_VARY
 
 
 def _by_second_run(

@@ -450,7 +450,7 @@ def _beside_the_table(check: Check) -> Blocks:
     if words:
         name = f"{check_wording.of_agent(check)}{check.name}"
         text = visible(f"{check_wording.word_of(check)}  {name}: {words}")
-        yield Line(text, LineKind.REASON, check.verdict, full)
+        yield Line(text, LineKind.BESIDE, check.verdict, full)
     else:
         yield Line(full, LineKind.DETAIL, check.verdict)
 

@@ -41,6 +41,7 @@ _MOST = 13  # lines of a failure below its title, but with -v
 # lines that one of a kind may take, but with -v
 _LONGEST = {
     LineKind.REMARK: 1,
+    LineKind.BESIDE: 1,
     LineKind.PART: 1,
     LineKind.SHARED: 1,
     LineKind.REASON: 3,
@@ -95,17 +96,20 @@ class _Part(msgspec.Struct):
     goes: int = 0
 
 
-# a failure keeps its first reason and way out, and its commands
+# How soon further lines of a kind make room: a failure keeps its first reason and way out,
+# its first task and its commands.
 _TURNS = {
-    LineKind.REMARK: 9,
-    LineKind.HINT: 7,
-    LineKind.PART: 5,
     LineKind.REASON: 4,
+    LineKind.PART: 5,
+    LineKind.BESIDE: 9,
+    LineKind.HINT: 9,
+    LineKind.REMARK: 11,
 }
-_REMARK_TURN = 8
-_TASK_TURN = 6
 _PICTURE_TURN = 5
-_NEXT_PICTURE_TURN = 7
+_TASK_TURN = 6
+# of the first line of its kind
+_FIRST_TURNS = {LineKind.BESIDE: 7, LineKind.SHARED: 8, LineKind.REMARK: 10}
+_NEXT_PICTURE_TURN = 9
 
 
 def _parts(failure: Failure, shown: Shown) -> Iterator[_Part]:
@@ -129,21 +133,21 @@ def _parts(failure: Failure, shown: Shown) -> Iterator[_Part]:
 
 
 def _make_room(parts: list[_Part]) -> None:
-    """Drop the parts that go first, the last of them first, until the rest has room."""
-    over = sum(len(part.lines) for part in parts) - _MOST
-    by_turn = sorted(
-        (part for part in parts[::-1] if part.goes), key=lambda part: -part.goes
+    """Keep what always stays, and of the rest what matters most and fits."""
+    room = _MOST - sum(len(part.lines) for part in parts if not part.goes)
+    by_importance = sorted(
+        (part for part in parts if part.goes), key=lambda part: part.goes
     )
-    for part in by_turn:
-        if over <= 0:
-            return
-        over -= len(part.lines)
-        part.lines = []
+    for part in by_importance:
+        if len(part.lines) <= room:
+            room -= len(part.lines)
+        else:
+            part.lines = []
 
 
 def _line_part(line: Line, seen: set[LineKind], shown: Shown) -> _Part:
     """Lay a line out; the first of its kind goes last, or not at all."""
-    goes = _REMARK_TURN if line.kind is LineKind.REMARK else 0
+    goes = _FIRST_TURNS.get(line.kind, 0)
     if line.kind in seen:
         goes = _TURNS.get(line.kind, 0)
     seen.add(line.kind)
@@ -189,15 +193,10 @@ def _more_lines(line: Line, shown: Shown) -> Iterator[Line]:
     lead = f"  ... {line.text}: " if line.text else "  more: "
     page = f"{shown.page.file}{shown.page.place}"
     fits = shown.width is None or columns_of(lead + page) <= shown.width
-    if shown.opens_links and not fits:  # the link has the place
+    if not fits:  # what fails comes first on the page
         page = shown.page.file
-        fits = True
     target = linked(page, shown.page.address) if shown.opens_links else page
-    if fits:
-        yield structs.replace(line, text=f"{lead}{target}")
-        return
-    yield structs.replace(line, text=lead.rstrip())
-    yield structs.replace(line, text=f"      {target}")
+    yield structs.replace(line, text=f"{lead}{target}")
 
 
 # -- tables ----------------------------------------------------------------------------------

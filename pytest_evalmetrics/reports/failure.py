@@ -496,9 +496,10 @@ def is_accepted_by_update(check: Check) -> bool:
     """Whether the way out is to fix the regression, or to record a new baseline."""
     if check.acceptance is not Acceptance.SNAPSHOT or not check.verdict.fails:
         return False
+    # a remark on noise is no other fault
+    is_plain = all(isinstance(one, kinds.UnknownRunNoise) for one in check.reasons)
     return check.gate is Gate.BASELINE and (
-        (is_compared(check) and not check.reasons)
-        or bool(check_wording.worse_slices(check))
+        (is_compared(check) and is_plain) or bool(check_wording.worse_slices(check))
     )
 
 

@@ -267,3 +267,10 @@ def test_the_interval_of_a_difference_of_rates_stays_within_1():
     result = compared(pair).test
     assert result.low == -1
     assert result.high == 1
+
+
+@pytest.mark.parametrize(("fallen", "is_all"), [(2, False), (3, True)])
+def test_three_tasks_that_fell_to_one_value_show_the_end_of_a_range(fallen, is_all):
+    before = [[5.0]] * fallen + [[0.0]] * (100 - fallen)
+    pair = make_pair(before, [[0.0]] * 100, bounded=False)
+    assert compared(pair).lost_all is is_all

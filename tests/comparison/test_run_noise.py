@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 from pytest_evalmetrics.comparison import (
     Runs,
+    lone_run,
     runs_of,
     with_run_noise,
     with_stated_noise,
@@ -125,6 +126,28 @@ def test_where_tasks_explain_nothing_runs_alone_decide():
     error = np.std(values, ddof=1) * np.sqrt(1 + 1 / 4)
     assert noise.p == pytest.approx(stats.t.sf(0.1 / error, 3))
     assert noise.sd == pytest.approx(np.std(values, ddof=1))
+
+
+def test_where_tasks_explain_nothing_the_stated_drop_is_that_of_the_runs():
+    values = (0.70, 0.72, 0.71, 0.74)
+    runs = Runs(values, pooled=True, more_rollouts=1.0)
+    noise = with_run_noise(
+        runs, drop=0.1, log_p=math.log(1e-9), se=0.0, alpha=0.01, level=LEVEL
+    )
+    error = np.std(values, ddof=1) * np.sqrt(1 + 1 / 4)
+    assert noise.beyond == pytest.approx(stats.t.isf(0.01, 3) * error, rel=1e-5)
+    assert noise.short == pytest.approx(stats.norm.isf(0.2) * error, rel=1e-5)
+
+
+def test_a_lone_run_has_the_error_and_the_rollouts_of_its_tasks():
+    pair = make_pair(
+        [[1.0] * 8, [0.5] * 8, [0.0] * 8], [[0.5] * 4, [0.5] * 4, [0.0] * 4]
+    )
+    lone = lone_run(pair, pool=())
+    assert lone.more_rollouts == 2
+    drops = [0.5, 0.0, 0.0]
+    error = np.std(drops, ddof=1) / np.sqrt(3)
+    assert lone.se == pytest.approx(error / np.sqrt(2))
 
 
 def test_the_newest_run_alone_predicts_less_than_the_mean_of_all():

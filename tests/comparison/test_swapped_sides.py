@@ -153,3 +153,10 @@ def test_another_name_draws_other_swaps():
     before, after = many_tasks(500, worse=0.02)
     pair = make_combined(before, after)
     assert compared(pair).test.p != compared(replace(pair, name="other")).test.p
+
+
+def test_a_median_that_all_clusters_lose_is_as_rare_as_its_clusters_show():
+    clusters = np.arange(40) % 12
+    pair = make_combined([0.9] * 40, [0.0] * 40, clusters=clusters)
+    # every swap of sides but none of the 12 clusters
+    assert compared(pair).test.p >= 0.5**12

@@ -524,3 +524,17 @@ def test_without_scipy_a_drop_of_ten_points_is_a_regression(project):
     run = f"{without}; import pytest; pytest.main(['-p', 'no:cacheprovider'])"
     project.pytester.run(sys.executable, "-c", run).assert_outcomes(failed=1)
     assert project.checks()["mean_reward"]["verdict"] == "FAIL"
+
+
+@pytest.mark.parametrize("direction", ["higher", "lower"])
+def test_a_bound_of_unequal_rollouts_is_the_same_in_either_direction(direction):
+    before = [[1.0] * 8] * 50
+    after = [[1.0]] * 49 + [[0.0]]
+    if direction == "lower":
+        before = [[1 - reward for reward in task] for task in before]
+        after = [[1 - reward for reward in task] for task in after]
+    pair = make_pair(before, after)
+    check = checked(pair, rule("noninferior", direction=direction, max_drop=0.05))
+    # Newcombe's bound of a drop from 400 of 400 to 49 of 50, at 98 %
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons[0].upper == pytest.approx(0.1216, abs=0.01)

@@ -357,3 +357,33 @@ def test_what_another_gate_can_fail_is_no_baseline_that_nothing_can_fail(
         loaded, rows, Hooks(), quarantined=frozenset(), names_tasks=False
     )
     assert judging.unfailable(loaded.benchmark, loaded.plan, reduced.gated) is None
+
+
+def notes_of(folder, rows, keys, **columns):
+    write_rows(folder, "new.jsonl", rows, **columns)
+    result = evaluate(given(benchmark(folder, keys))).result
+    return [getattr(note, "words", "") for note in result.notes]
+
+
+def test_rollouts_that_belong_to_no_gated_group_are_noted(tmp_path):
+    keys = 'breakdown: [lang]\nthresholds: {"pass_rate[lang=de]": ">= 0.5"}'
+    notes = notes_of(tmp_path, [[1], [1], [0]], keys, lang=["de", "de", None])
+    assert (
+        "1 of 3 rollouts has no lang, so that no gated metric of its values counts them"
+        in notes
+    )
+
+
+def test_rewards_that_never_reach_what_passes_are_noted_with_their_metrics(tmp_path):
+    keys = "metrics: [pass_rate, pass@1]\npass_threshold: 1"
+    notes = notes_of(tmp_path, [[0.5], [0.2]], keys)
+    assert [
+        note for note in notes if "so that pass_rate, pass@1 can't be above 0" in note
+    ]
+
+
+@pytest.mark.parametrize(("least", "noted"), [("0", 1), ("0.5", 0)])
+def test_a_threshold_at_the_end_of_its_range_alone_is_noted(tmp_path, least, noted):
+    keys = f'metrics: [pass_rate]\nthresholds: {{pass_rate: ">= {least}"}}'
+    notes = notes_of(tmp_path, [[1], [0]], keys)
+    assert sum("can't fail: pass_rate is" in note for note in notes) == noted

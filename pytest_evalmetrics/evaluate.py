@@ -36,6 +36,7 @@ from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
 from pytest_evalmetrics.pipeline.measuring import AlikeMeasured, KeptRows, Measurement
 from pytest_evalmetrics.pipeline.reducing import Hooks, Reduced, reduce_agents
 from pytest_evalmetrics.pipeline.references import Reference, reference_of
+from pytest_evalmetrics.pipeline.sentinels import sentinel_remarks
 from pytest_evalmetrics.pipeline.tiers import with_tiers
 from pytest_evalmetrics.reports import sentences
 
@@ -732,6 +733,7 @@ def _remarks(stages: Stages) -> Iterator[str]:
     yield from stages.compared.remarks
     for compared in stages.compared.agents:
         shown = compared.run.shown
+        yield from _sentinels(stages, compared)
         before, now = compared.rollouts
         if before and now and before != now:
             of_agent = f" of {shown}" if shown else ""
@@ -741,6 +743,19 @@ def _remarks(stages: Stages) -> Iterator[str]:
         ):
             text = sentences.flips_text(compared.flips.broken, compared.flips.mended)
             yield f"{shown}: {text}" if shown else text
+
+
+def _sentinels(stages: Stages, compared: AgentComparison) -> Iterator[str]:
+    """Ask about a reward that may mean that nobody judged."""
+    terms = stages.compared.terms
+    if terms is None:
+        return
+    run = compared.run
+    counterpart = terms.reference.agent_for(run.result.agent, alone=not run.shown)
+    recorded = terms.reference.tables.get(counterpart or "")
+    if recorded is not None:
+        reward = stages.benchmark.spec.reward
+        yield from sentinel_remarks(reward, recorded, run.table)
 
 
 def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:

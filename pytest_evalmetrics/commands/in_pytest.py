@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 _ERROR = 2
 # what a configuration may add to each run, and one process can't have
 _ALONE = (("xdist", ("-n", "0")), ("pytest_cov", ("--no-cov",)))
-# nothing but what is asked for; our package is there before pytest could rewrite it
-_QUIET = (
-    "-qq",
-    "--no-header",
-    "-W",
-    "ignore:Module already imported:pytest.PytestAssertRewriteWarning",
-)
+# nothing but what is asked for
+_QUIET = ("-qq", "--no-header")
+# our package is there before pytest could rewrite it, which a project's filter of warnings may
+# take for an error
+_IMPORTED = ("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
 
 
 def _one_process() -> list[str]:
@@ -52,7 +50,7 @@ class _Answer:
 def answer(name: str, answer_with: Callable[[pytest.Config], int]) -> int:
     """Carry out a command that needs the names of a run, and no test."""
     plugins = [_Answer(name, answer_with)]
-    return int(pytest.main([*_one_process()], plugins=plugins))
+    return int(pytest.main([*_one_process(), *_IMPORTED], plugins=plugins))
 
 
 def answer_in(
@@ -86,7 +84,7 @@ def run(arguments: Sequence[str], *paths: str) -> int:
     -------
     0 if all is well, 1 if something is not, 2 for a usage error or an interruption.
     """
-    command = [*_one_process(), *_QUIET, *arguments, *paths]
+    command = [*_one_process(), *_QUIET, *_IMPORTED, *arguments, *paths]
     status = pytest.main(command, plugins=[_AsCommand()])
     good = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     if status in good:

@@ -132,6 +132,21 @@ def test_one_process_is_enough_whatever_the_configuration_adds(project, command,
     assert "math" in done.stdout or "no problems" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [("list",), ("explain", "pass@k"), ("check",), ("power",), ("init", "a.jsonl")],
+)
+def test_a_project_that_makes_errors_of_warnings_can_use_commands(
+    project, command, asked
+):
+    project.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    project.rollouts([[1.0, 0.0]] * 30)
+    project.rollouts([[1.0, 0.0]] * 30, name="a.jsonl")
+    project.bench("thresholds: {mean_reward: '>= 0.3'}")
+    done = command(*asked)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_check_prints_its_lines_alone(project, command):
     project.rollouts([[1.0]])
     project.bench("thresholds: {mean_reward: '>= 0.5'}")

@@ -111,7 +111,7 @@ def test_a_file_that_names_none_is_refused(run):
 
 def test_it_is_listed_and_explained_and_takes_no_built_in_name(project, run):
     listed = run(args=["--evalmetrics-list"])
-    listed.stdout.fnmatch_lines(["gate rules (2)", "  odd*", "  steps*"])
+    listed.stdout.fnmatch_lines(["gate rules (8)", "  odd*", "  steps*"])
     explained = run(args=["--evalmetrics-explain", "odd"])
     explained.stdout.fnmatch_lines(["odd: gate rule", "*from*"])
     project.write("conftest.py", CONFTEST.replace('"odd"', '"exact"'))

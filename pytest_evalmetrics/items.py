@@ -64,6 +64,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scoring.door import Budget, Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
+    # the path of a key -> the value that fits the noise
+    Advice = Mapping[tuple[str, ...], str]
+
 _ENGINE = pytest.StashKey["Engine"]()
 # of an item's benchmarks
 _BUDGETS: pytest.StashKey[dict[str, Budget]] = pytest.StashKey()
@@ -640,7 +643,7 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
 
     lines: list[str] = []
     pages: list[dict[str, object]] = []
-    proposed: dict[str, list[tuple[Benchmark, Mapping[tuple[str, ...], str]]]] = {}
+    proposed: dict[str, list[tuple[Benchmark, Advice]]] = {}
     good = True
     width = session_of(session.config).width()
     for item in _benchmarks(session):

@@ -70,7 +70,7 @@ class EditDistance:
             from rapidfuzz.distance import Levenshtein
         except ImportError:
             raise DataError(
-                "behaviour: distance: edit needs the package rapidfuzz",
+                "distance: edit needs the package rapidfuzz",
                 hint=_INSTALL_EDIT,
             ) from None
         self._distance: Callable[[str, str], float] = Levenshtein.normalized_distance
@@ -161,7 +161,7 @@ def encoder_of(model: str) -> Encode:
     found = _sentence_transformer(model) or _static_model(model)
     if found is None:
         raise DataError(
-            f"behaviour: embeddings: {model} needs a package that embeds texts",
+            f"embeddings: {model} needs a package that embeds texts",
             hint="pip install sentence-transformers, or model2vec, which is small; or name "
             "a function of your own, package.module:function",
         )

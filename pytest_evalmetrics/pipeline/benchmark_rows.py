@@ -689,11 +689,13 @@ def worst_rows(
     if table.read_as is None or not {reward} <= table.scores.keys() & was.scores.keys():
         return []
     places = np.arange(len(table.tasks)) if at is None else np.asarray(at)
-    change = means(table, reward)[places >= 0] - means(was, reward)[places[places >= 0]]
+    is_paired = places >= 0
+    before = means(was, reward)[places[is_paired]]
+    change = means(table, reward)[is_paired] - before
     is_worse = (change > 0) if lower else (change < 0)
     worst: dict[int, bool] = {}  # the row's number -> whether its task is worse
     for task, got_worse in zip(
-        np.flatnonzero(places >= 0).tolist(), is_worse.tolist(), strict=True
+        np.flatnonzero(is_paired).tolist(), is_worse.tolist(), strict=True
     ):
         span = slice(int(table.offsets[task]), int(table.offsets[task + 1]))
         rewards = table.scores[reward][span]

@@ -26,13 +26,16 @@ HEAVY = {
     *FOR_ENDPOINTS,
 }
 
+# pytest itself loads pdb in each run, which from Python 3.14 on needs asyncio
 PROBE = """
-import json, sys, pytest
+import json, pdb, sys, pytest
+
+of_pytest = set(sys.modules)
 
 class Probe:
     def pytest_unconfigure(self):
         loaded = sorted(m for m in sys.modules if m.startswith("pytest_evalmetrics"))
-        print("PROBE" + json.dumps([loaded, sorted(sys.modules)]))
+        print("PROBE" + json.dumps([loaded, sorted(set(sys.modules) - of_pytest)]))
 
 args = ["-q", "-p", "no:cacheprovider", "-p", "no:syrupy", *sys.argv[1:]]
 sys.exit(pytest.main(args, plugins=[Probe()]))
@@ -40,7 +43,7 @@ sys.exit(pytest.main(args, plugins=[Probe()]))
 
 
 def modules_of_a_run(folder, *args):
-    """Return which of our modules a pytest run in `folder` has loaded, and all of them."""
+    """Return which of our modules a pytest run in `folder` has loaded, and all but pytest's."""
     run = subprocess.run(
         [sys.executable, "-c", PROBE, *args],
         cwd=folder,

@@ -19,6 +19,7 @@ from pytest_evalmetrics.comparison.run_noise import (
     with_run_noise,
     with_stated_noise,
 )
+from pytest_evalmetrics.comparison.typical_drop import typical_drop
 from pytest_evalmetrics.model.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
         unseen_run_sd=_unseen_run_noise(damage, test.result, noise),
         improved=_is_improved(result, damage),
         seed=gate_seed(given) if test.draws else 0,
+        typical=typical_drop(damage),
     )
 
 

@@ -41,7 +41,7 @@ def relabel_test(
     if pair.difference is not None and not _is_mean_reward(damage, influence):
         return _relabel_whole(damage, seed=seed)
     statistic = None
-    if pair.difference is not None or not _values_are_means(pair):
+    if pair.difference is not None or not values_are_means(pair):
         statistic = task_statistic(pair, like=pair.rewards_baseline)
     return _relabel_tasks(damage, statistic, seed=seed)
 
@@ -88,7 +88,7 @@ def _is_mean_reward(damage: TaskDamage, influence: Floats | None) -> bool:
     return np.allclose(influence, damage.sign * (before - now))
 
 
-def _values_are_means(pair: PairedMetric) -> bool:
+def values_are_means(pair: PairedMetric) -> bool:
     """Check whether each task's value is its mean reward, of these at least."""
     if isinstance(pair.rewards_baseline, TaskRows):
         return False

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.stats import (
     bisected,
@@ -39,6 +40,7 @@ from pytest_evalmetrics.stats import (
     p_of_log,
     t_log_sf,
     t_ppf,
+    trimmed_mean,
 )
 
 if TYPE_CHECKING:
@@ -86,6 +88,8 @@ class Runs(msgspec.Struct, frozen=True):
     se: float = math.nan
     is_rate: bool = False
     pool: tuple[RunScatter, ...] = ()  # of other benchmarks
+    # the same of the tasks' trimmed means, for a metric that is a mean without a range
+    typical: Runs | None = None
 
     @property
     def variance(self) -> float:
@@ -125,13 +129,32 @@ def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Ru
     """Measure the runs of a baseline, each paired with the current run."""
     last = pairs[-1]
     now = len(last.rewards_current.values)
-    return Runs(
+    runs = Runs(
         values=tuple(pair.value_baseline for pair in pairs),
         pooled=pooled,
         more_rollouts=len(last.rewards_baseline.values) / max(now, 1),
         se=_error_of_one_run(pairs),
         is_rate=is_rate,
     )
+    return structs.replace(runs, typical=_typical_runs(runs, pairs))
+
+
+def _typical_runs(runs: Runs, pairs: Sequence[PairedMetric]) -> Runs | None:
+    """Measure how runs differ in most of their tasks; None for rates, and other metrics."""
+    if pairs[-1].bounded or any(_has_no_values(pair) for pair in pairs):
+        return None
+    values = np.array([pair.baseline for pair in pairs])
+    shifts = [trimmed_mean(run) for run in values - values.mean(axis=0)]
+    variance = sum(shift.se**2 for shift in shifts) / (len(shifts) - 1)
+    return structs.replace(
+        runs,
+        values=tuple(shift.mean for shift in shifts),
+        se=math.sqrt(variance),
+    )
+
+
+def _has_no_values(pair: PairedMetric) -> bool:
+    return pair.baseline is None or pair.difference is not None
 
 
 def scatter_of(values: Floats) -> RunScatter:
@@ -163,7 +186,7 @@ def lone_run(pair: PairedMetric, pool: tuple[RunScatter, ...]) -> Runs:
 
 def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
     """Return how much tasks differ between runs, without the shifts that all share."""
-    if any(pair.baseline is None or pair.difference is not None for pair in pairs):
+    if any(_has_no_values(pair) for pair in pairs):
         return math.nan
     values = np.array([pair.baseline for pair in pairs])
     return _error_within(values, clusters=pairs[0].clusters)

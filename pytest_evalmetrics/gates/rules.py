@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.reasons import (
     BlindGate,
     DependentRollouts,
     Failed,
+    HiddenDrop,
     LowPower,
     NotShown,
     OwnRule,
@@ -130,6 +131,7 @@ def decide(comparison: Comparison, p: float, own: GateRule | None = None) -> Dec
         decision = _by_own_rule(comparison, p, own)
     elif comparison.rule.tests:
         decision = _by_significance(comparison, p)
+        decision = _by_most_tasks(comparison, decision)
     elif comparison.rule.rule is RuleName.NONINFERIOR:
         decision = _by_upper_bound(comparison)
     else:
@@ -197,6 +199,29 @@ def _by_significance(comparison: Comparison, p: float) -> Decision:
     if p * rule.benchmarks < rule.alpha:
         return _of_proven_drop(comparison)
     return _of_unproven_drop(comparison, p)
+
+
+def _by_most_tasks(comparison: Comparison, by_mean: Decision) -> Decision:
+    """Fail a drop of most tasks that extreme rollouts hide in the mean."""
+    typical = comparison.typical
+    if typical is None or by_mean.verdict.fails:
+        return by_mean
+    rule = comparison.rule
+    least = rule.max_drop - _SLACK if rule.rule is RuleName.PRACTICAL else 0.0
+    if not (typical.drop > 0 and typical.drop >= least):
+        return by_mean
+    hidden = HiddenDrop(
+        drop=typical.drop,
+        p=typical.p,
+        task=str(typical.task),
+        before=typical.before,
+        now=typical.now,
+    )
+    if typical.p < typical.level:
+        return Decision(Verdict.FAIL, (hidden,))
+    if typical.p * rule.benchmarks < rule.alpha and by_mean.verdict is Verdict.PASS:
+        return Decision(Verdict.WARN, (hidden,))
+    return by_mean
 
 
 def _of_proven_drop(comparison: Comparison) -> Decision:

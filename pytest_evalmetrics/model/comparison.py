@@ -213,6 +213,17 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.log_tail, _LOG_LEAST_P)
 
 
+class TypicalDrop(msgspec.Struct, frozen=True, kw_only=True):
+    """The drop of most tasks, without those that extreme rollouts moved most."""
+
+    drop: float  # a trimmed mean over tasks, in the metric's unit
+    p: float  # one-sided, that rollouts rank no worse within their tasks
+    level: float  # the share of alpha at which this fails by itself
+    task: TaskId  # the one that improved most
+    before: float  # its values
+    now: float
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One metric against its baseline; a positive drop is damage, whatever the direction.
 
@@ -263,6 +274,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     unseen_run_sd: float = math.nan
     improved: bool = False  # a significant improvement
     seed: int = 0  # of its random numbers
+    # what most tasks show, where extreme rollouts could hide it in a mean
+    typical: TypicalDrop | None = None
 
     @property
     def worse(self) -> int:

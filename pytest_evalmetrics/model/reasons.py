@@ -421,6 +421,16 @@ class SmallDrop(msgspec.Struct, frozen=True, tag="small_drop"):
     max_drop: float
 
 
+class HiddenDrop(msgspec.Struct, frozen=True, kw_only=True, tag="hidden_drop"):
+    """Most tasks got worse, and a few extreme rollouts hide it in the mean."""
+
+    drop: float  # of most tasks, in the metric's unit
+    p: float  # one-sided, by the ranks of rollouts within tasks
+    task: str  # the one that hides most
+    before: float  # its values
+    now: float
+
+
 class BlindGate(msgspec.Struct, frozen=True, tag="blind_gate"):
     """A drop that no test could prove with so few tasks or rollouts."""
 
@@ -739,6 +749,7 @@ Reason = (
     | LostWhereItFails
     | Untested
     | SmallDrop
+    | HiddenDrop
     | BlindGate
     | UnknownRunNoise
     | SharedLevel

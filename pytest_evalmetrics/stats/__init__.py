@@ -7,6 +7,8 @@ are two-sided unless ``alternative`` says ``greater``.
 
 from pytest_evalmetrics.stats.basics import StatResult as StatResult
 from pytest_evalmetrics.stats.basics import StatsError as StatsError
+from pytest_evalmetrics.stats.dealt_rollouts import relabel_test as relabel_test
+from pytest_evalmetrics.stats.dealt_rollouts import two_valued as two_valued
 from pytest_evalmetrics.stats.distributions import LEAST_P as LEAST_P
 from pytest_evalmetrics.stats.distributions import binom_sf as binom_sf
 from pytest_evalmetrics.stats.distributions import bisected as bisected
@@ -32,6 +34,7 @@ from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
 from pytest_evalmetrics.stats.means import sign_test as sign_test
 from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
 from pytest_evalmetrics.stats.means import t_interval as t_interval
+from pytest_evalmetrics.stats.means import trimmed_mean as trimmed_mean
 from pytest_evalmetrics.stats.means import winsorised_t as winsorised_t
 from pytest_evalmetrics.stats.proportions import clopper_pearson as clopper_pearson
 from pytest_evalmetrics.stats.proportions import cohen_kappa as cohen_kappa
@@ -48,6 +51,4 @@ from pytest_evalmetrics.stats.proportions import wilson as wilson
 from pytest_evalmetrics.stats.proportions import zero_flip_bound as zero_flip_bound
 from pytest_evalmetrics.stats.resampling import MOST_TASKS as MOST_TASKS
 from pytest_evalmetrics.stats.resampling import reducer_draws as reducer_draws
-from pytest_evalmetrics.stats.resampling import relabel_test as relabel_test
 from pytest_evalmetrics.stats.resampling import seed_of as seed_of
-from pytest_evalmetrics.stats.resampling import two_valued as two_valued

@@ -301,6 +301,25 @@ def _at_most_of_signs(result: StatResult, units: int) -> StatResult:
     return structs.replace(result, p=LEAST_P, log_tail=log_tail)
 
 
+def trimmed_mean(x: ArrayLike, share: float = 0.1) -> MeanSE:
+    """Return the mean without a share of the values at either end, at least one each.
+
+    NaN of fewer than three values. The standard error is Yuen's, by the winsorised
+    variance: Yuen 1974, Biometrika 61, 165.
+    """
+    values = np.sort(vector(x))
+    n = values.size
+    cut = max(int(share * n), 1)
+    kept = n - 2 * cut
+    if kept < 1:
+        return MeanSE(math.nan, math.nan, kept - 1, n)
+    middle = values[cut : n - cut]
+    winsorised = np.clip(values, middle[0], middle[-1])
+    variance = squares(_residuals(winsorised)) / (n - 1)
+    se = math.sqrt(n * variance) / kept
+    return MeanSE(mean_of(middle), se, kept - 1, n)
+
+
 def winsorised_t(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
     """Test one-sided for a mean above 0 by the largest t of all milder differences.
 

@@ -18,6 +18,7 @@ from pytest_evalmetrics.model.reasons import (
     Attributed,
     BlindGate,
     Confirmation,
+    HiddenDrop,
     LostWhereItFails,
     LowCoverage,
     LowPower,
@@ -266,6 +267,16 @@ def small_drop(reason: SmallDrop) -> str:
     """Say that the drop is real, and too small to matter."""
     drop = f"a real drop (p = {reason.p:.2g})"
     return f"{drop}, but under max_drop {reason.max_drop:.4g}"
+
+
+@sentence.register(HiddenDrop)
+def hidden_drop(reason: HiddenDrop) -> str:
+    """Say what most tasks show, and which task hides it."""
+    return (
+        f"most tasks got worse, by {reason.drop:.4g} on average (p = {reason.p:.2g}, by "
+        "the ranks of rollouts within tasks), and a few extreme rollouts hide it in the "
+        f"mean: task {reason.task} went from {reason.before:.4g} to {reason.now:.4g}"
+    )
 
 
 @sentence.register(UnknownRunNoise)

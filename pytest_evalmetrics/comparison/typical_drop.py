@@ -1,0 +1,147 @@
+"""The drop of most tasks, which a few extreme rollouts can't hide.
+
+A mean of latencies, costs or scores without a range is moved by a single rollout: one
+that hung in the baseline makes an improvement of a run in which every other task is
+slower. So beside the mean, the order of each task's rollouts is tested: whether those
+of the run rank worse than those of the baseline, over tasks as a mean is. A rollout
+counts by its rank, however extreme it is. The size of the drop is the mean over tasks
+without the tenth that improved most and the tenth that got worse most.
+
+Ranks within tasks: van Elteren 1960; trimmed means: Tukey and McLaughlin 1963.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.intervals import LEVEL
+from pytest_evalmetrics.comparison.relabelling import values_are_means
+from pytest_evalmetrics.comparison.run_noise import with_run_noise, with_stated_noise
+from pytest_evalmetrics.model.comparison import TypicalDrop
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.model.comparison import Floats, PairedMetric
+
+# of a metric's level, that this test takes beside it: both together keep the limit
+_SHARE = 0.1
+_FEWEST = 7  # tasks
+
+
+def typical_drop(damage: TaskDamage) -> TypicalDrop | None:
+    """Test whether most tasks got worse; None where no rollout can be extreme.
+
+    That is for rates, and where a task's value is not the mean of its rewards.
+    """
+    if not _has_extremes(damage):
+        return None
+    pair = damage.pair
+    drop = float(stats.trimmed_mean(damage.values).mean)
+    most_hidden = int(damage.values.argmin())
+    return TypicalDrop(
+        drop=drop,
+        p=_with_run_noise(damage, drop, _log_p(damage)) if drop > 0 else 1.0,
+        level=_SHARE * damage.share,
+        task=pair.tasks[most_hidden],
+        before=_value(pair.baseline, most_hidden),
+        now=_value(pair.current, most_hidden),
+    )
+
+
+def _has_extremes(damage: TaskDamage) -> bool:
+    pair = damage.pair
+    given = damage.given
+    if pair.bounded or pair.difference is not None or pair.extreme:
+        return False
+    if given.stated is not None or given.shares_error or not given.rule.tests:
+        return False
+    if damage.unusable is not None or damage.units < _FEWEST:
+        return False
+    return values_are_means(pair)
+
+
+def _value(values: Floats | None, task: int) -> float:
+    return math.nan if values is None else float(values[task])
+
+
+def _log_p(damage: TaskDamage) -> float:
+    """Return the log of the one-sided p of ranks that don't depend on the side."""
+    before, now = _ranks(damage.pair)
+    offsets_before = damage.pair.rewards_baseline.offsets
+    offsets_now = damage.pair.rewards_current.offsets
+    mean_before = np.add.reduceat(before, offsets_before[:-1]) / np.diff(offsets_before)
+    mean_now = np.add.reduceat(now, offsets_now[:-1]) / np.diff(offsets_now)
+    # from -1 to 1: the chance that a rollout of the run is worse, less that it's better
+    worse = np.round(damage.sign * (mean_before - mean_now), 12)
+    test = stats.mean_test(worse, damage.clusters, LEVEL)
+    if math.isnan(test.mid_p) and test.se > 0 and worse.mean() > 0:
+        milder = stats.winsorised_t(worse, damage.clusters)
+        test = min(test, milder, key=lambda either: either.p)
+    log_p = math.log(test.p) if math.isnan(test.log_tail) else test.log_tail
+    if not _is_unequal(damage.pair):
+        return log_p
+    relabelled = stats.relabel_test(
+        (before, offsets_before), (now, offsets_now), sign=damage.sign
+    )
+    return max(log_p, math.log(relabelled.mid_p))
+
+
+def _is_unequal(pair: PairedMetric) -> bool:
+    unequal = pair.rewards_baseline.counts != pair.rewards_current.counts
+    return bool(unequal.any())
+
+
+def _ranks(pair: PairedMetric) -> tuple[Floats, Floats]:
+    """Return the middle rank of each reward within its task, twice the share of all.
+
+    From 0 to 2, whatever the number of rollouts. The baseline's, and the run's.
+    """
+    before = pair.rewards_baseline
+    now = pair.rewards_current
+    values = np.concatenate((before.numbers, now.numbers))
+    task = np.concatenate((before.task, now.task))
+    order = np.lexsort((values, task))
+    values = values[order]
+    task = task[order]
+    sizes = before.counts + now.counts
+    starts = np.cumsum(sizes) - sizes
+    # runs of equal values within a task share the middle of their ranks
+    is_new = np.ones(len(values), dtype=bool)
+    is_new[1:] = (np.diff(values) != 0) | (np.diff(task) != 0)
+    run = np.cumsum(is_new) - 1
+    first = np.flatnonzero(is_new)
+    lengths = np.diff(np.append(first, len(values)))
+    middle = (first + (lengths - 1) / 2)[run] - starts[task] + 0.5
+    ranks = np.empty(len(values))
+    ranks[order] = 2 * middle / sizes[task]
+    return ranks[: len(before.numbers)], ranks[len(before.numbers) :]
+
+
+def _with_run_noise(damage: TaskDamage, drop: float, log_p: float) -> float:
+    """Return p with noise between runs, where it is known."""
+    given = damage.given
+    runs = None if given.runs is None else given.runs.typical
+    se = stats.trimmed_mean(damage.values).se
+    if given.run_noise is not None:
+        noise = with_stated_noise(
+            given.run_noise * abs(damage.pair.value_baseline),
+            runs,
+            drop=drop,
+            log_p=log_p,
+            se=se,
+            alpha=damage.alpha,
+            level=LEVEL,
+        )
+        return noise.p
+    if given.runs is None:
+        return stats.p_of_log(log_p)
+    if runs is None:
+        return 1.0
+    noise = with_run_noise(
+        runs, drop=drop, log_p=log_p, se=se, alpha=damage.alpha, level=LEVEL
+    )
+    return noise.p

@@ -18,7 +18,7 @@ from pytest_evalmetrics.spec.field_types import validated
 from pytest_evalmetrics.spec.gate_keys import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -59,36 +59,48 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
         return []
     _check_outer_keys(root, problems)
     defaults = _defaults_of(root, problems)
-    nodes: list[YamlNode] = [root.value[_ONE]] if _ONE in root.value else []
+    nodes = _listed(root, problems)
+    _check_names(nodes, problems)
+    if defaults is None:
+        return nodes
+    return [node.over(defaults) for node in nodes]
+
+
+def _listed(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
+    """List the mappings under `benchmark:` and `benchmarks:`."""
+    nodes: list[YamlNode] = []
+    one = root.get(_ONE)
+    if one is not None:
+        nodes.append(one)
     many = root.get(_MANY)
     if many is not None and not many.broken:
         if isinstance(many.value, list) and many.value:
             nodes += many.value
         else:
-            problems.append(
-                _mismatch(many, "a list of benchmarks, each starting with '- name:'")
-            )
-    benchmarks = []
-    first = dict[str, YamlNode]()
+            expected = "a list of benchmarks, each starting with '- name:'"
+            problems.append(_mismatch(many, expected))
+    mappings = []
     for node in nodes:
-        if not isinstance(node.value, dict):
-            if not node.broken:
-                problems.append(_mismatch(node, "a mapping"))
-            continue
+        if isinstance(node.value, dict):
+            mappings.append(node)
+        elif not node.broken:
+            problems.append(_mismatch(node, "a mapping"))
+    return mappings
+
+
+def _check_names(nodes: Iterable[YamlNode], problems: list[Problem]) -> None:
+    """Report a benchmark that has the name of one above it."""
+    first: dict[str, YamlNode] = {}
+    for node in nodes:
         name = node.get("name")
-        if name is not None and isinstance(name.value, str):
-            namesake = first.setdefault(name.value, name)
-            if namesake is not name:
-                lines = f"on lines {namesake.line} and {name.line}"
-                message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
-                problems.append(
-                    structs.replace(name, path=(*node.path, "name")).problem(message)
-                )
-        whole = node
-        if defaults is not None:
-            whole = node.over(defaults)
-        benchmarks.append(whole)
-    return benchmarks
+        if name is None or not isinstance(name.value, str):
+            continue
+        namesake = first.setdefault(name.value, name)
+        if namesake is not name:
+            lines = f"on lines {namesake.line} and {name.line}"
+            message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
+            place = structs.replace(name, path=(*node.path, "name"))
+            problems.append(place.problem(message))
 
 
 def _with_new_names(root: YamlNode, file: Path, problems: list[Problem]) -> YamlNode:
@@ -116,29 +128,30 @@ def _renamed(node: YamlNode, file: Path, problems: list[Problem]) -> YamlNode:
 
 
 def _check_outer_keys(root: YamlNode, problems: list[Problem]) -> None:
-    one = root.get(_ONE)
-    many = root.get(_MANY)
     outer = (_ONE, _MANY, _DEFAULTS)
-    keys = root.value if isinstance(root.value, dict) else {}
-    hinted = False  # whether a message names benchmark: already
-    for key, node in keys.items():
-        if key in outer:
+    keys_of_benchmark = {field.name for field in fields(BenchmarkSpec)}
+    is_named = False  # whether a message names benchmark: already
+    for key, node in root.children:
+        if key in outer or not isinstance(key, str):
             continue
-        if key in {field.name for field in fields(BenchmarkSpec)}:
+        if key in keys_of_benchmark:
             message = f"{key!r} belongs under benchmark: and is indented there"
-            hinted = True
+            is_named = True
         else:
             # the wording of errors, which most runs don't need
             from pytest_evalmetrics.config.problems import unknown_key
 
             message = unknown_key(key, outer)
-            hinted |= closest(key, outer) in (_ONE, _MANY)
+            is_named |= closest(key, outer) in (_ONE, _MANY)
         problems.append(Problem(node.line, "", message))
+    one = root.get(_ONE)
+    many = root.get(_MANY)
     if one and many:
         first, second = sorted((one.line, many.line))
-        message = "a file holds benchmark: or benchmarks:, not both (lines "
-        problems.append(Problem(second, "", f"{message}{first} and {second})"))
-    elif not (hinted or one or many):
+        lines = f"lines {first} and {second}"
+        message = f"a file holds benchmark: or benchmarks:, not both ({lines})"
+        problems.append(Problem(second, "", message))
+    elif not (is_named or one or many):
         problems.append(Problem(root.line, "", "expected benchmark: or benchmarks:"))
 
 
@@ -170,35 +183,44 @@ def _mismatch(node: YamlNode, expected: str) -> Problem:
     return node.problem(mismatch(expected, node.value))
 
 
-def _unknown_names(top: YamlNode) -> Iterator[Problem]:
+def _unknown_names(benchmark: YamlNode) -> Iterator[Problem]:
     """Check the types of scorers and the gate rules, even if their other keys are invalid."""
-    nothing = YamlNode({}, top.line, top.path)
-    scorers, baseline = (top.get(key) or nothing for key in ("scorers", "baseline"))
-    gates = [
-        baseline,
-        *(gate for _, gate in (baseline.get("metrics") or nothing).children),
-    ]
-    rules = [rule for gate in gates if (rule := gate.get("rule")) is not None]
-    nodes = [("scorers", scorer.get("type")) for _, scorer in scorers.children]
-    nodes += [("gate_rules", rule.get("name") or rule) for rule in rules]
-    for kind, node in nodes:
-        name = None if node is None else node.value
-        if (
-            node is None
-            or not isinstance(name, str)
-            or not name
-            or ":" in name
-            or name in RULES
-        ):
-            continue
-        from pytest_evalmetrics import registry  # few benchmarks have any
-        from pytest_evalmetrics.spec.scorer_keys import ALIASES  # the same
+    for scorer in _below(benchmark, "scorers"):
+        kind = scorer.get("type")
+        if kind is not None:
+            yield from _unknown_name("scorers", kind)
+    baseline = benchmark.get("baseline")
+    if baseline is None:
+        return
+    for gate in (baseline, *_below(baseline, "metrics")):
+        rule = gate.get("rule")
+        if rule is not None:
+            yield from _unknown_name("gate_rules", rule.get("name") or rule)
 
-        try:
-            getattr(registry, kind).find(ALIASES.get(name, name))
-        except RegistryError as error:
-            message = f"{error.message}; {error.hint}" if error.hint else error.message
-            yield node.problem(message)
+
+def _below(node: YamlNode, key: str) -> list[YamlNode]:
+    """Return the parts of the mapping or list under a key; none where it is not written."""
+    child = node.get(key)
+    if child is None:
+        return []
+    return [part for _, part in child.children]
+
+
+def _unknown_name(kind: str, node: YamlNode) -> Iterator[Problem]:
+    """Report a name that is not registered, unless it is a `package.module:attribute`."""
+    name = node.value
+    if not isinstance(name, str) or not name or ":" in name or name in RULES:
+        return
+    from pytest_evalmetrics import registry  # few benchmarks have any
+    from pytest_evalmetrics.spec.scorer_keys import ALIASES  # the same
+
+    try:
+        getattr(registry, kind).find(ALIASES.get(name, name))
+    except RegistryError as error:
+        message = error.message
+        if error.hint:
+            message = f"{message}; {error.hint}"
+        yield node.problem(message)
 
 
 # -- one benchmark -------------------------------------------------------------------------
@@ -288,19 +310,23 @@ def benchmark_in_python(
 def _node(
     value: object, line: int, path: NodePath, problems: list[Problem]
 ) -> YamlNode:
+    """Make a node of a value in Python; what no YAML file could hold is a problem."""
     if hasattr(value, "tolist"):  # NumPy's
         value = value.tolist()
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        value = {k: _node(v, line, (*path, k), problems) for k, v in value.items()}
-    elif isinstance(value, list | tuple):
-        value = [_node(v, line, (*path, i), problems) for i, v in enumerate(value)]
-    elif value is not None and not isinstance(value, bool | int | float | str):
-        no_text = "a dict whose keys are not all text"
-        what = no_text if isinstance(value, dict) else type(value).__name__
-        broken = YamlNode(None, line, path, broken=True)
-        message = f"found {what}; expected text, a number, a list or a dict"
-        problems.append(broken.problem(message))
-        return broken
-    return YamlNode(value, line, path)
+    if value is None or isinstance(value, bool | int | float | str):
+        return YamlNode(value, line, path)
+    if isinstance(value, list | tuple):
+        items = [_node(v, line, (*path, at), problems) for at, v in enumerate(value)]
+        return YamlNode(items, line, path)
+    found = type(value).__name__
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            keys = {k: _node(v, line, (*path, k), problems) for k, v in value.items()}
+            return YamlNode(keys, line, path)
+        found = "a dict whose keys are not all text"
+    broken = YamlNode(None, line, path, broken=True)
+    message = f"found {found}; expected text, a number, a list or a dict"
+    problems.append(broken.problem(message))
+    return broken

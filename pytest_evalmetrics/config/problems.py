@@ -50,34 +50,50 @@ class _Fault(msgspec.Struct, frozen=True):
     def at(self) -> tuple[str | int, ...]:
         return tuple(part for part, _ in self.steps)
 
+    @property
+    def is_about_whole_mapping(self) -> bool:
+        """Whether it is of several keys together: only valid ones can contradict each other."""
+        return self.kind == "spec" and isinstance(self.node.value, dict)
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether what is read of the file is a problem already."""
+        if any(node.broken for node in self.trail):
+            return True
+        return self.is_about_whole_mapping and _holds_broken(self.node)
+
+    @property
+    def is_of_present_values(self) -> bool:
+        """Whether it is neither of a missing key nor of keys that need each other."""
+        return not self.is_about_whole_mapping and self.kind != _MISSING
+
 
 def problems_of(
     errors: Iterable[ErrorDetails], top: YamlNode, *, complete: bool = True
 ) -> list[Problem]:
     """Turn pydantic's errors about the benchmark `top` into problems."""
-    faults = [
-        _located(error, top)
-        for error in errors
-        # a list is called too short where its items were refused
-        if not (error["type"] == "too_short" and isinstance(error["input"], list))
-        or len(error["input"]) < error["ctx"]["min_length"]
-    ]
-    groups: dict[
-        object, list[_Fault]
-    ] = {}  # one message for everything expected at one place
-    for number, fault in enumerate(faults):
-        about_the_whole = fault.kind == "spec" and isinstance(fault.node.value, dict)
-        if any(node.broken for node in fault.trail) or (
-            about_the_whole and _holds_broken(fault.node)
-        ):
-            continue  # reported already
-        if not complete and (about_the_whole or fault.kind == _MISSING):
+    # one message for everything expected at one place
+    groups: dict[object, list[_Fault]] = {}
+    for number, error in enumerate(errors):
+        if _is_of_refused_items(error):
+            continue
+        fault = _located(error, top)
+        if fault.is_reported or not (complete or fault.is_of_present_values):
             continue
         group: object = fault.at
         if fault.expected is None:
             group = number
         groups.setdefault(group, []).append(fault)
     return list(dict.fromkeys(_problem(group) for group in groups.values()))
+
+
+def _is_of_refused_items(error: ErrorDetails) -> bool:
+    """Say whether a list is called too short only because its items were refused."""
+    items = error["input"]
+    if error["type"] != "too_short" or not isinstance(items, list):
+        return False
+    least: int = error["ctx"]["min_length"]
+    return len(items) >= least
 
 
 def _located(error: ErrorDetails, top: YamlNode) -> _Fault:
@@ -101,32 +117,59 @@ def _holds_broken(node: YamlNode) -> bool:
 def _problem(group: list[_Fault]) -> Problem:
     """Describe the faults at one place; several are alternatives of a union."""
     fault = group[0]
-    node = fault.node
-    key = fault.key
     if fault.expected is not None:
-        words = list(dict.fromkeys(f.expected for f in group if f.expected is not None))
-        between = ", or " if any(" or " in word for word in words) else " or "
-        message = mismatch(between.join(words), node.value)
-        is_shape = any(each.kind in _OF_SHAPE for each in group)
-        example = _example(fault.at) if is_shape else ""
-        return node.problem(f"{message}{example}")
-    if key is None:
-        return node.problem(fault.message)
+        return _unexpected_value(group)
+    if fault.key is None:
+        return fault.node.problem(fault.message)
     if fault.kind == _MISSING:
-        # the mapping may come from the defaults, which need not be complete
-        own = [node for node in fault.trail if node.path[:1] != (DEFAULTS,)]
-        line, path = (
-            (own[-1].line, own[0].path + fault.at) if own else (node.line, node.path)
-        )
-        return Problem(line, show_path(path), f"{key!r} is missing")
-    written = node.value.get(key, node) if isinstance(node.value, dict) else node
+        return _missing_key(fault, fault.key)
+    return _wrong_key(fault, fault.key)
+
+
+def _unexpected_value(group: list[_Fault]) -> Problem:
+    fault = group[0]
+    expected = dict.fromkeys(
+        alternative.expected
+        for alternative in group
+        if alternative.expected is not None
+    )
+    between = " or "
+    if any(" or " in words for words in expected):
+        between = ", or "
+    message = mismatch(between.join(expected), fault.node.value)
+    if any(alternative.kind in _OF_SHAPE for alternative in group):
+        message += _example(fault.at)
+    return fault.node.problem(message)
+
+
+def _missing_key(fault: _Fault, key: str) -> Problem:
+    line = fault.node.line
+    path = fault.node.path
+    # the mapping may come from the defaults, which need not be complete
+    own = [node for node in fault.trail if node.path[:1] != (DEFAULTS,)]
+    if own:
+        line = own[-1].line
+        path = own[0].path + fault.at
+    return Problem(line, show_path(path), f"{key!r} is missing")
+
+
+def _wrong_key(fault: _Fault, key: str) -> Problem:
+    """Describe a key that is unknown, or that is no name of what is expected there."""
+    node = fault.node
+    written = node.get(key)
+    line = node.line
+    path = node.path
+    if written is not None:
+        line = written.line
+        path = written.path[:-1]
     if fault.kind == _UNKNOWN:
-        above = [] if fault.steps else _keys_with(key)
+        above = []
+        if not fault.steps:
+            above = _keys_with(key)
         message = unknown_key(key, _keys_at(fault.steps), above)
     else:
         message = f"expected {fault.message} as a key, found {describe(key)}"
-    path = written.path[:-1] if written is not node else node.path
-    return Problem(written.line, show_path(path), message)
+    return Problem(line, show_path(path), message)
 
 
 def _example(at: Sequence[str | int]) -> str:
@@ -144,14 +187,15 @@ def _example(at: Sequence[str | int]) -> str:
 
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
     """Describe an unknown key and the known ones; `above` lists the keys that it belongs below."""
-    shown = shorten(key)
     keys = tuple(keys)
-    meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
-    if above and not meant:
-        meant = f"it is a key of {' or '.join(f'`{name}:`' for name in above)}"
-    return (
-        f"unknown key {shown!r}: {meant or did_you_mean(key, keys, what='keys here')}"
-    )
+    if key in _KEYS_OF_JOBS and "scorers" in keys:
+        meant = _KEYS_OF_JOBS[key]
+    elif above:
+        names = " or ".join(f"`{name}:`" for name in above)
+        meant = f"it is a key of {names}"
+    else:
+        meant = did_you_mean(key, keys, what="keys here")
+    return f"unknown key {shorten(key)!r}: {meant}"
 
 
 _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
@@ -178,17 +222,20 @@ def _keys_with(key: str) -> list[str]:
 def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
     schema = benchmark_schema.schema_of_benchmark()
     defs = schema.get("$defs", {})
-    here = list(benchmark_schema.alternatives(schema, defs))
+    options = list(benchmark_schema.alternatives(schema, defs))
     for part, node in steps:
         below: list[benchmark_schema.Schema] = []
-        for option in here:
+        for option in options:
             rest = option.get("additionalProperties")
             if isinstance(part, int):
                 rest = option.get("items")
             inner = option.get("properties", {}).get(part, rest)
             below += benchmark_schema.alternatives(inner, defs)
-        here = [option for option in below if _fits(option, node)] or below
-    return {key for option in here for key in option.get("properties", {})}
+        options = [option for option in below if _fits(option, node)] or below
+    keys: set[str] = set()
+    for option in options:
+        keys.update(option.get("properties", {}))
+    return keys
 
 
 def _fits(option: benchmark_schema.Schema, node: YamlNode) -> bool:
@@ -270,18 +317,26 @@ def describe(value: object) -> str:
     """Name a value of a YAML file, in about 60 characters."""
     if value is None:
         return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=False)
-        if len(text) > _LONG:
-            end = text[-1]
-            text = f"{text[: _LONG - 2]}…{end}"
-        return f"the text {text}"
+        return f"the text {_quoted(value)}"
     if isinstance(value, dict | list):
-        what = "mapping" if isinstance(value, dict) else "list"
+        what = "list"
+        if isinstance(value, dict):
+            what = "mapping"
         return f"a {what}" if value else f"an empty {what}"
     if isinstance(value, float) and not math.isfinite(value):
         return re.sub("(inf|nan)", r".\1", str(value))
-    return str(value).lower() if isinstance(value, bool) else shorten(str(value))
+    return shorten(str(value))
+
+
+def _quoted(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    if len(quoted) <= _LONG:
+        return quoted
+    end = quoted[-1]
+    return f"{quoted[: _LONG - 2]}…{end}"
 
 
 def _slip(expected: str, value: object) -> str | None:
@@ -303,11 +358,12 @@ def _slip_in_text(expected: str, word: str) -> str | None:
     variable = _VARIABLE.search(word)
     if variable is not None:
         return f"found {variable[0]}, which is filled in only in an endpoint's url and name"
-    if not ("number" in expected or "share" in expected) or len(word) > _LONG:
+    is_for_number = "number" in expected or "share" in expected
+    if not is_for_number or len(word) > _LONG:
         return None
     if "_" in word and _GROUPED.fullmatch(word):
         return f"but {word} is text in YAML; write {word.replace('_', '')}"
-    read = read_scalar(word)
-    if isinstance(read, int | float) and not isinstance(read, bool):
+    scalar = read_scalar(word)
+    if isinstance(scalar, int | float) and not isinstance(scalar, bool):
         return f"found {describe(word)}; remove the quotes"
     return None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from pytest_evalmetrics.config.yaml_reader import shorten
 from pytest_evalmetrics.errors import Problem
 
 if TYPE_CHECKING:
-    from yaml.error import MarkedYAMLError
+    from yaml.error import Mark, MarkedYAMLError
 
 _open_line = re.compile(
     r"\s*(?:- )?(?P<key>'(?:[^']|'')*'|\"[^\"]*\"|[^#:]+):\s+\?\s*(?:#\s*(?P<choices>.*))?"
@@ -91,47 +94,97 @@ def _open_lines(text: str) -> list[Problem]:
 _CLOSING = {"[": "]", "{": "}"}
 
 
+class _Place(msgspec.Struct, frozen=True):
+    """The text around a syntax error.
+
+    Attributes
+    ----------
+    line, start
+        From 1: the line of the error, and that of the bracket, quote, list or mapping in
+        which it lies.
+    text
+        The line of the error.
+    before, after
+        Its text on both sides of the error; after it, the next line where nothing else
+        follows.
+    opened
+        The text from where the bracket, quote, list or mapping starts.
+    is_end
+        Whether the file ends here.
+    """
+
+    line: int
+    start: int
+    text: str
+    before: str
+    after: str
+    opened: str
+    is_end: bool
+
+
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     """Return the line and the description of a syntax error."""
+    parts = (error.context, error.problem)
+    unlisted = ": ".join(part for part in parts if part)
     mark = error.problem_mark or error.context_mark
-    start = error.context_mark or mark  # of the unclosed bracket or quote
-    unlisted = ": ".join(part for part in (error.context, error.problem) if part)
-    if mark is None or start is None:
+    if mark is None:
         return 1, f"this is not YAML: {unlisted}"
+    start = error.context_mark or mark
     lines = [*_BREAK.split(text), ""]
-    here, *below = lines[mark.line :] or [""]
-    before = here[: mark.column]
+    place = _place_in(lines, mark, start)
+    if re.match(r" *\t", place.text):
+        tab = f"line {place.line} is indented with a tab; YAML wants spaces"
+        return place.line, tab
+    meaning = _meaning(error, place)
+    if meaning is None:
+        return place.line, f"this is not YAML: {unlisted}"
+    line = place.line
+    if place.is_end:
+        line = place.start
+    return min(line, len(lines) - 1), meaning
+
+
+def _place_in(lines: list[str], mark: Mark, start: Mark) -> _Place:
+    here = ""
+    if mark.line < len(lines):
+        here = lines[mark.line]
+    below = lines[mark.line + 1 :]
     after = here[mark.column :]
-    if re.match(r" *\t", here):
-        return (
-            mark.line + 1,
-            f"line {mark.line + 1} is indented with a tab; YAML wants spaces",
-        )
-    at_end = not any(line.strip() for line in (after, *below))
-    if not at_end and not after.strip():
+    is_end = not any(line.strip() for line in (after, *below))
+    if not is_end and not after.strip():
         after = below[0]
     opened = ""
     if start.line < len(lines):
         opened = lines[start.line][start.column :].strip()
-    alias = re.match(r"\*[\w-]+", after)
-    described = f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"
+    return _Place(
+        line=mark.line + 1,
+        start=start.line + 1,
+        text=here,
+        before=here[: mark.column],
+        after=after,
+        opened=opened,
+        is_end=is_end,
+    )
+
+
+def _meaning(error: MarkedYAMLError, place: _Place) -> str | None:
+    """Say what the scanner's message means for who wrote the file; None if not known."""
+    described = (
+        f"{error.context or ''}; {error.problem or ''}\n{place.before}\n{place.after}"
+    )
+    bracket = place.opened[:1]
+    name = re.match(r"\*[\w-]+", place.after)
+    alias = "*"
+    if name is not None:
+        alias = name[0]
     for pattern, meaning in _MEANINGS.items():
         if re.search(pattern, described):
-            line = mark.line
-            if at_end:
-                line = start.line
-            bracket = opened[:1]
-            message = meaning.format(
-                char=after[:1],
-                start=start.line + 1,
-                started=_shorten(opened, 40),
+            return meaning.format(
+                char=place.after[:1],
+                start=place.start,
+                started=shorten(place.opened, 40),
                 bracket=bracket,
                 close=_CLOSING.get(bracket, "its bracket"),
-                alias="*" if alias is None else alias[0],
+                alias=alias,
             )
-            return min(line, len(lines) - 2) + 1, message
-    return mark.line + 1, f"this is not YAML: {unlisted}"
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return None

@@ -45,7 +45,9 @@ class YamlNode(msgspec.Struct, frozen=True):
 
     def get(self, key: str) -> YamlNode | None:
         """Return the value of `key`, or None if it is absent or this is no mapping."""
-        return self.value.get(key) if isinstance(self.value, dict) else None
+        if not isinstance(self.value, dict):
+            return None
+        return self.value.get(key)
 
     @property
     def children(self) -> list[tuple[str | int, YamlNode]]:
@@ -66,8 +68,9 @@ class YamlNode(msgspec.Struct, frozen=True):
 
     def plain_keys(self) -> dict[str, object]:
         """Return the values of a mapping without places; nothing else has any."""
-        keys = self.value if isinstance(self.value, dict) else {}
-        return {key: child.plain() for key, child in keys.items()}
+        if not isinstance(self.value, dict):
+            return {}
+        return {key: child.plain() for key, child in self.value.items()}
 
     def lines(self, at: NodePath = ()) -> dict[NodePath, int]:
         """Return the line of everything in it by its path within it; ``()`` is itself."""
@@ -93,7 +96,9 @@ class YamlNode(msgspec.Struct, frozen=True):
             return self
         value = dict(below.value)
         for key, child in self.value.items():
-            value[key] = child.over(below.value[key]) if key in below.value else child
+            value[key] = child
+            if key in below.value:
+                value[key] = child.over(below.value[key])
         return structs.replace(self, value=value)
 
     def problem(self, message: str) -> Problem:
@@ -119,8 +124,9 @@ def show_path(path: NodePath) -> str:
         if isinstance(part, int):
             shown += f"[{part}]"
         elif len(part) <= _LONG and _PLAIN_KEY.fullmatch(part):
-            dot = "." if shown else ""
-            shown += f"{dot}{part}"
+            if shown:
+                shown += "."
+            shown += part
         else:
             shown += f"[{shorten(part)!r}]"
     return shown
@@ -130,19 +136,22 @@ def columns_of(file: Path) -> dict[tuple[int, str], int]:
     """Return the column of each key and item, from 1, by its line and its shown path."""
     columns: dict[tuple[int, str], int] = {}
     root = read_yaml(file).root
-    nodes = [] if root is None else [root]
+    if root is None:
+        return columns
+    nodes = [root]
     for node in nodes:
         columns.setdefault((node.line, show_path(node.path)), node.column)
-        columns[node.line, ""] = min(
-            node.column, columns.get((node.line, ""), node.column)
-        )
+        leftmost = columns.get((node.line, ""), node.column)
+        columns[node.line, ""] = min(node.column, leftmost)
         nodes += [child for _, child in node.children]
     return columns
 
 
 def shorten(text: str, most: int = _LONG) -> str:
     """Cut a text for a message."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…"
 
 
 # -- text -> PyYAML's nodes ----------------------------------------------------------------
@@ -199,20 +208,19 @@ def read_yaml(path: Path) -> ParsedYaml:
     """Read a YAML file; raises nothing."""
     try:
         data = path.read_bytes()
-    except OSError as error:  # Windows says of a directory that permission is denied
-        folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir may raise the same again
-        why = "it is a directory"
-        if not folder:
-            why = error.strerror or type(error).__name__
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        # Windows says of a directory that permission is denied
+        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir may raise the same again
+            why = "it is a directory"
         return _unreadable(1, f"the file can't be read: {why}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        byte = data[error.start]
-        return _unreadable(
-            line, f"the byte 0x{byte:02x} is not UTF-8: save the file as UTF-8"
-        )
+        byte = f"0x{data[error.start]:02x}"
+        why = f"the byte {byte} is not UTF-8: save the file as UTF-8"
+        return _unreadable(line, why)
     return parse_yaml(text)
 
 
@@ -222,9 +230,8 @@ def parse_yaml(text: str, loader: type[yaml.SafeLoader] | None = None) -> Parsed
     if bad is not None:
         line = text.count("\n", 0, bad.start()) + 1
         code = f"U+{ord(bad[0]):04X}"
-        return _unreadable(
-            line, f"the control character {code} is not allowed in a YAML file"
-        )
+        why = f"the control character {code} is not allowed in a YAML file"
+        return _unreadable(line, why)
     composer = (loader or LOADERS[0])(text)
     try:
         top = composer.get_single_node()
@@ -232,11 +239,11 @@ def parse_yaml(text: str, loader: type[yaml.SafeLoader] | None = None) -> Parsed
             what = "is empty"
             if text.strip():
                 what = "holds nothing but comments"
-            return _unreadable(
-                1, f"the file {what}: expected benchmark: or benchmarks:"
-            )
+            why = f"the file {what}: expected benchmark: or benchmarks:"
+            return _unreadable(1, why)
         reader = _Reader()
-        return ParsedYaml(reader.read(top, _place(top, ())), tuple(reader.problems))
+        root = reader.read(top, _place(top, ()))
+        return ParsedYaml(root, tuple(reader.problems))
     except _RefusedError as error:
         return _unreadable(*error.args)
     except yaml.MarkedYAMLError as error:
@@ -285,6 +292,15 @@ class _Reader:
         """Convert `node`; what an alias repeats keeps its first path: one problem, one message."""
         if id(node) in self._open:
             return self._broken(place, "this alias refers to a node that contains it")
+        self._refuse_expansion(node, place)
+        first = self._first.setdefault(id(node), place)
+        self._open.append(id(node))
+        content = self._content(node, first)
+        self._open.pop()
+        return structs.replace(place, value=content.value, broken=content.broken)
+
+    def _refuse_expansion(self, node: yaml.Node, place: YamlNode) -> None:
+        """Stop at aliases that make a small file a large one."""
         if id(node) in self._first:
             self._repeated += 1
             if isinstance(node, ScalarNode):
@@ -294,24 +310,18 @@ class _Reader:
         if len(self._open) > _MAX_DEPTH:
             message = f"aliases nest more than {_MAX_DEPTH} levels deep"
             raise _RefusedError(place.line, message)
-        first = self._first.setdefault(id(node), place)
-        self._open.append(id(node))
+
+    def _content(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         if isinstance(node, ScalarNode):
-            read = self._scalar(node, first)
-        elif node.tag != _CORE_TAGS[type(node)]:
-            read = self._broken(first, _bad_tag(node.tag))
-        elif isinstance(node, MappingNode):
-            read = self._mapping(node, first)
-        else:
-            places = [
-                (item, _place(item, (*first.path, i)))
-                for i, item in enumerate(node.value)
-            ]
-            read = structs.replace(
-                first, value=[self.read(item, place) for item, place in places]
-            )
-        self._open.pop()
-        return structs.replace(place, value=read.value, broken=read.broken)
+            return self._scalar(node, place)
+        if node.tag != _CORE_TAGS[type(node)]:
+            return self._broken(place, _bad_tag(node.tag))
+        if isinstance(node, MappingNode):
+            return self._mapping(node, place)
+        items = []
+        for at, item in enumerate(node.value):
+            items.append(self.read(item, _place(item, (*place.path, at))))
+        return structs.replace(place, value=items)
 
     def _scalar(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         text = node.value
@@ -334,41 +344,41 @@ class _Reader:
     def _mapping(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         own: dict[str, YamlNode] = {}
         merged: list[YamlNode] = []
-        broken = False
+        is_broken = False
         for key_node, value_node in node.value:
             at = _place(key_node, place.path)
             if key_node.tag == _PLAIN and key_node.value == "<<":
-                items = [value_node]
-                if isinstance(value_node, SequenceNode):
-                    items = value_node.value
-                for item in items:
-                    if isinstance(item, MappingNode):
-                        merged.append(self.read(item, at))
-                    else:
-                        wanted = "a mapping, or a list of them: write <<: *name"
-                        self._broken(at, f"'<<' merges {wanted}")
+                merged += self._merged(value_node, at)
                 continue
             key = self._key(key_node, at)
             if key is None:
-                broken |= not isinstance(key_node, ScalarNode)
+                is_broken |= not isinstance(key_node, ScalarNode)
             elif key in own:
-                first = own[key].line
-                where = (
-                    f"lines {first} and {at.line}"
-                    if first != at.line
-                    else f"on line {first}"
-                )
-                self._broken(at, f"the key '{shorten(key)}' is written twice: {where}")
+                self._broken(at, _written_twice(key, own[key].line, at.line))
             else:
-                own[key] = self.read(
-                    value_node, structs.replace(at, path=(*place.path, key))
-                )
-        for mapping in merged:  # the first of a list wins
-            merged_keys = {}
+                below = structs.replace(at, path=(*place.path, key))
+                own[key] = self.read(value_node, below)
+        # own keys win, then those of the first mapping
+        whole: dict[str, YamlNode] = {}
+        for mapping in reversed(merged):
             if isinstance(mapping.value, dict):
-                merged_keys = mapping.value
-            own = {**merged_keys, **own}
-        return structs.replace(place, value=own, broken=broken)
+                whole.update(mapping.value)
+        whole.update(own)
+        return structs.replace(place, value=whole, broken=is_broken)
+
+    def _merged(self, node: yaml.Node, at: YamlNode) -> list[YamlNode]:
+        """Read the mappings that a merge key names."""
+        items = [node]
+        if isinstance(node, SequenceNode):
+            items = node.value
+        merged = []
+        for item in items:
+            if isinstance(item, MappingNode):
+                merged.append(self.read(item, at))
+            else:
+                wanted = "a mapping, or a list of them: write <<: *name"
+                self._broken(at, f"'<<' merges {wanted}")
+        return merged
 
     def _key(self, node: yaml.Node, place: YamlNode) -> str | None:
         if not isinstance(node, ScalarNode):
@@ -394,8 +404,17 @@ class _Reader:
         return structs.replace(place, broken=True)
 
 
+def _written_twice(key: str, first: int, second: int) -> str:
+    where = f"lines {first} and {second}"
+    if first == second:
+        where = f"on line {first}"
+    return f"the key '{shorten(key)}' is written twice: {where}"
+
+
 def _bad_tag(tag: str) -> str:
-    name = "!!" + tag.removeprefix(_CORE) if tag.startswith(_CORE) else tag
+    name = tag
+    if tag.startswith(_CORE):
+        name = "!!" + tag.removeprefix(_CORE)
     return f"the tag {shorten(name)} means nothing here: write a plain value"
 
 
@@ -427,7 +446,10 @@ def read_scalar(text: str) -> str | float | bool | None:
     if len(text) > _MAX_DIGITS:
         raise ValueError(f"a number of {len(text)} digits is out of range")
     kind = match.lastgroup or "int"
-    number = int(match[kind], _BASES[kind]) if kind in _BASES else float(text)
+    if kind in _BASES:
+        number: float = int(match[kind], _BASES[kind])
+    else:
+        number = float(text)
     if not -sys.float_info.max <= number <= sys.float_info.max:
         raise ValueError(f"the number {text[:60]} is out of range")
     return number

@@ -5,6 +5,7 @@ Run ``python tests/reports/report_schema.py`` after a change of those types.
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any, get_args
@@ -56,6 +57,8 @@ def report_schema() -> dict[str, Any]:
         ref_template="#/$defs/{name}",
     )
     for name, definition in definitions.items():
+        if "description" in definition:  # from Python 3.13 on it is not indented
+            definition["description"] = inspect.cleandoc(definition["description"])
         if "properties" in definition:  # defaults are written, too
             definition["required"] = _ALWAYS.get(name, list(definition["properties"]))
         if definition.get("type") == "object":

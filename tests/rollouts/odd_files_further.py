@@ -714,17 +714,19 @@ FILES = {
         refuses("double.jsonl:13", "score"),
     ),
     "a NUL": one("nul.jsonl", lines(ROWS) + "\x00\x00\x00", refuses("nul.jsonl")),
-    "a thousand lists in each other": one(
+    "a million lists in each other": one(
         "deep.jsonl",
         lines(ROWS)
         + '{"task_id": "k12", "score": 1, "x": '
-        + "[" * 5000
-        + "]" * 5000
+        + "[" * 1_000_000
+        + "]" * 1_000_000
         + "}\n",
         refuses("deep.jsonl:13"),
     ),
     "objects in each other": one(
-        "nested.json", '{"a": ' * 3000 + "1" + "}" * 3000, refuses("nested.json")
+        "nested.json",
+        '{"a": ' * 1_000_000 + "1" + "}" * 1_000_000,
+        refuses("nested.json"),
     ),
     "blank lines between rows": one(
         "blank.jsonl", lines(ROWS).replace("\n", "\n\n"), reads(PARTS)

@@ -9,6 +9,7 @@ from rollouts.small import BLOCKS
 ROW = '{"_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0}\n'
 NEXT = ROW.replace('rollout_index": 0', 'rollout_index": 1')
 INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
+DEEP = "[" * 1_000_000 + "]" * 1_000_000  # deeper than any version of Python reads
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
         (ROW + "[1, 2]\n", 2, "this row is not a JSON object: found '[1, 2]'"),
         (ROW + "null\n" + NEXT, 2, "this row is not a JSON object: found 'null'"),
         ("reward = 1\n", 1, "near 'reward = 1'"),
-        (ROW + '{"x": ' + "[" * 9999 + "]" * 9999 + "}", 2, "nested too deeply"),
+        (ROW + '{"x": ' + DEEP + "}", 2, "nested too deeply"),
         (ROW.encode() + b'{"x": "caf\xe9"}', 2, "not UTF-8 text: found the byte 0xe9"),
     ],
 )

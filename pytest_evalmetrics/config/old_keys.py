@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.config.yaml_reader import YamlNode, shorten, show_path
+from pytest_evalmetrics.config.yaml_reader import LONG, YamlNode, show_path
 from pytest_evalmetrics.errors import Problem, RenamedKeyWarning
+from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ class OldKeyUse(msgspec.Struct, frozen=True):
         if isinstance(self.node.value, str):
             words = self.node.value
         *above, name = self.key.new
-        line = f"{name}: {shorten(words)}"
+        line = f"{name}: {shortened(words, LONG)}"
         if tuple(above) == self.key.old[:-1]:
             return line
         for part in reversed(above):

@@ -11,12 +11,13 @@ import msgspec
 
 from pytest_evalmetrics.config import benchmark_schema
 from pytest_evalmetrics.config.yaml_reader import (
+    LONG,
     YamlNode,
     read_scalar,
-    shorten,
     show_path,
 )
 from pytest_evalmetrics.errors import Problem, did_you_mean
+from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -195,7 +196,7 @@ def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str
         meant = f"it is a key of {names}"
     else:
         meant = did_you_mean(key, keys, what="keys here")
-    return f"unknown key {shorten(key)!r}: {meant}"
+    return f"unknown key {shortened(key, LONG)!r}: {meant}"
 
 
 _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
@@ -255,7 +256,6 @@ def _fits(option: benchmark_schema.Schema, node: YamlNode) -> bool:
 
 # -- expected and found, in words ----------------------------------------------------------
 
-_LONG = 60
 _VARIABLE = re.compile(r"\$\{\w+[^}]*\}")
 _GROUPED = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]+)?")
 # kinds of errors about values that are no list, or no mapping
@@ -328,15 +328,15 @@ def describe(value: object) -> str:
         return f"a {what}" if value else f"an empty {what}"
     if isinstance(value, float) and not math.isfinite(value):
         return re.sub("(inf|nan)", r".\1", str(value))
-    return shorten(str(value))
+    return shortened(str(value), LONG)
 
 
 def _quoted(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=False)
-    if len(quoted) <= _LONG:
+    if len(quoted) <= LONG:
         return quoted
     end = quoted[-1]
-    return f"{quoted[: _LONG - 2]}…{end}"
+    return f"{quoted[: LONG - 2]}…{end}"
 
 
 def _slip(expected: str, value: object) -> str | None:
@@ -359,7 +359,7 @@ def _slip_in_text(expected: str, word: str) -> str | None:
     if variable is not None:
         return f"found {variable[0]}, which is filled in only in an endpoint's url and name"
     is_for_number = "number" in expected or "share" in expected
-    if not is_for_number or len(word) > _LONG:
+    if not is_for_number or len(word) > LONG:
         return None
     if "_" in word and _GROUPED.fullmatch(word):
         return f"but {word} is text in YAML; write {word.replace('_', '')}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics.config.yaml_reader import shorten
 from pytest_evalmetrics.errors import Problem
+from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
     from yaml.error import Mark, MarkedYAMLError
@@ -182,7 +182,7 @@ def _meaning(error: MarkedYAMLError, place: _Place) -> str | None:
             return meaning.format(
                 char=place.after[:1],
                 start=place.start,
-                started=shorten(place.opened, 40),
+                started=shortened(place.opened),
                 bracket=bracket,
                 close=_CLOSING.get(bracket, "its bracket"),
                 alias=alias,

@@ -18,6 +18,7 @@ from msgspec import structs
 from yaml import MappingNode, ScalarNode, SequenceNode
 
 from pytest_evalmetrics.errors import Problem
+from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,7 +114,7 @@ class ParsedYaml(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-_LONG = 60
+LONG = 60  # characters of a text in a message
 _PLAIN_KEY = re.compile(r"[^\s.\[\]'\"]+")
 
 
@@ -123,12 +124,12 @@ def show_path(path: NodePath) -> str:
     for part in path:
         if isinstance(part, int):
             shown += f"[{part}]"
-        elif len(part) <= _LONG and _PLAIN_KEY.fullmatch(part):
+        elif len(part) <= LONG and _PLAIN_KEY.fullmatch(part):
             if shown:
                 shown += "."
             shown += part
         else:
-            shown += f"[{shorten(part)!r}]"
+            shown += f"[{shortened(part, LONG)!r}]"
     return shown
 
 
@@ -145,13 +146,6 @@ def columns_of(file: Path) -> dict[tuple[int, str], int]:
         columns[node.line, ""] = min(node.column, leftmost)
         nodes += [child for _, child in node.children]
     return columns
-
-
-def shorten(text: str, most: int = _LONG) -> str:
-    """Cut a text for a message."""
-    if len(text) <= most:
-        return text
-    return text[: most - 1] + "…"
 
 
 # -- text -> PyYAML's nodes ----------------------------------------------------------------
@@ -332,7 +326,7 @@ class _Reader:
             except ValueError as error:
                 return self._broken(place, str(error))
             if tag != _PLAIN and not isinstance(value, _KINDS[tag]):
-                message = f"'{shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
+                message = f"'{shortened(text, LONG)}' is no !!{tag.removeprefix(_CORE)}"
                 return self._broken(place, message)
             return structs.replace(place, value=value)
         if tag not in (_QUOTED, _CORE + "str"):
@@ -392,7 +386,7 @@ class _Reader:
                 return None
             if isinstance(key.value, str):
                 return key.value
-            shown = shorten(node.value)
+            shown = shortened(node.value, LONG)
             message = f'the key {shown} is not text: write "{shown}"'
             if not node.value:
                 message = "there is no key before this ':'"
@@ -408,14 +402,14 @@ def _written_twice(key: str, first: int, second: int) -> str:
     where = f"lines {first} and {second}"
     if first == second:
         where = f"on line {first}"
-    return f"the key '{shorten(key)}' is written twice: {where}"
+    return f"the key '{shortened(key, LONG)}' is written twice: {where}"
 
 
 def _bad_tag(tag: str) -> str:
     name = tag
     if tag.startswith(_CORE):
         name = "!!" + tag.removeprefix(_CORE)
-    return f"the tag {shorten(name)} means nothing here: write a plain value"
+    return f"the tag {shortened(name, LONG)} means nothing here: write a plain value"
 
 
 # -- unquoted scalars: YAML 1.2, section 10.3.2 ----------------------------------------------

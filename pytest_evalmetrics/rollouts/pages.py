@@ -36,6 +36,7 @@ _CURSORS: Final = (
     "@odata.nextLink",
     "@nextLink",
 )
+_CURSOR: Final = "cursor"  # leads to the next page, and is not there on the last one
 _HOLDERS: Final = (
     "meta",
     "metadata",
@@ -94,8 +95,9 @@ def _with_cursor(
         if key in holder:
             has_next = holder[key] not in (None, False, "", {})
             return Page(file=file, key=prefix + key, has_next=has_next)
-    if prefix and isinstance(holder.get("cursor"), str):
-        return Page(file=file, key=f"{prefix}cursor", has_next=True)
+    cursor = holder.get(_CURSOR)
+    if isinstance(cursor, str):
+        return Page(file=file, key=prefix + _CURSOR, has_next=cursor != "")
     return None
 
 
@@ -151,12 +153,21 @@ class Pages:
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
+        # the keys of the pages' documents, without a cursor, and of the other documents
+        self._keys_of_pages: set[frozenset[str]] = set()
+        self._keys_of_others: set[frozenset[str]] = set()
 
     def add(self, document: JsonValue, file: str) -> None:
         """Look at a document."""
+        if not isinstance(document, dict):
+            return
+        keys = frozenset(document) - {_CURSOR}
         page = page_of(document, file)
-        if page is not None:
+        if page is None:
+            self._keys_of_others.add(keys)
+        else:
             self._pages.append(page)
+            self._keys_of_pages.add(keys)
 
     def must_be_complete(self) -> None:
         """Refuse pages of which the last is not there.
@@ -168,7 +179,11 @@ class Pages:
         """
         self._must_have_all_numbers()
         self._must_have_all_rows()
-        if self._pages and all(page.has_next for page in self._pages):
+        # where a cursor leads to the next page, the last one has none
+        is_last_there = not self._keys_of_pages.isdisjoint(self._keys_of_others)
+        if is_last_there or not self._pages:
+            return
+        if all(page.has_next for page in self._pages):
             page = self._pages[-1]
             raise self._incomplete(page, f"{page.key} says that another page follows")
 

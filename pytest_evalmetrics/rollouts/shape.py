@@ -28,6 +28,7 @@ from pytest_evalmetrics.rollouts.row_filters import row_filters
 from pytest_evalmetrics.rollouts.row_paths import no_path
 from pytest_evalmetrics.rollouts.shaped_rows import RowFinder
 from pytest_evalmetrics.rollouts.source import Source, SourceRow, task_paths
+from pytest_evalmetrics.rollouts.stated_means import other_mean_stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,6 +112,7 @@ class Shape:
     def _rows(self, source: Source, notes: list[Note]) -> Iterator[PlacedRow]:
         finder = RowFinder(source, self._spec, self._filters, self._pages)
         rows = finder.find(documents(source))
+        notes += self._other_means(finder, source)
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
         some = rows[:_BATCH]
@@ -124,6 +126,18 @@ class Shape:
                     self._met.add(score.name)
                 row.value[score.name] = score.of(row.value, row.at)
             yield row
+
+    def _other_means(self, finder: RowFinder, source: Source) -> Iterator[Note]:
+        """Compare the mean that a tool states beside its rows with theirs."""
+        path = self._spec.fields.reward
+        if not isinstance(path, str):
+            return
+        lines = (row.value for row in finder.found if "final_report" in row.value)
+        rewards = [lookup(row.value, path) for row in finder.found]
+        for document in (*finder.documents, *lines):
+            note = other_mean_stated(document, rewards, path=path, file=source.shown)
+            if note is not None:
+                yield note
 
     def _ruler(self) -> tuple[tuple[str, str, str], ...]:
         """List the numbers behind texts and lists, which are part of what measures."""

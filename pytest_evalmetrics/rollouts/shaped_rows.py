@@ -53,6 +53,8 @@ class RowFinder:
         self._source = source
         self._spec = spec
         self._key = key  # of the benchmark file, above those of the shape
+        self.found: list[PlacedRow] = []  # before they are filtered
+        self.documents: list[JsonObject] = []  # that hold the rows
 
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
         return shape_error(self._source.shown, (*self._key, *key), message, hint)
@@ -71,13 +73,16 @@ class RowFinder:
                 document.value if isinstance(document, PlacedRow) else document
             )
             self._pages.add(value, self._source.shown)
-            if isinstance(value, dict) and is_otlp(value):
-                value = plain_attributes(value)
+            if isinstance(value, dict):
+                self.documents.append(value)
+                if is_otlp(value):
+                    value = plain_attributes(value)
             for inner, parent in self._inner(value, spec.rows or "", {}):
                 for row in self._listed(inner):
                     around = {_PARENT: parent} if parent else {}
                     place = len(rows) + 1
                     rows.append(PlacedRow.of(self._source, place, {**around, **row}))
+        self.found = rows
         for row_filter in self._filters:
             rows = row_filter.kept(rows)
         return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)

@@ -105,10 +105,9 @@ def _trial(task, number, *, resolved):
 
 
 def _event_of(task, *, root, **scores):
-    record = task if root else None
     return {
         "id": f"{task}-{root}",
-        "dataset_record_id": record,
+        "input": task if root else {"messages": []},
         "is_root": root,
         "scores": scores,
     }
@@ -425,6 +424,21 @@ LAYOUTS = {
         },
         {"r1": [1], "r2": [0.5]},
         "Factuality",
+    ),
+    "braintrust-local": Layout(
+        "github.com/braintrustdata/braintrust-sdk, py/src/braintrust/framework.py",
+        "results.json",
+        {
+            "summary": {"comparison": {"scores": {"exact": {"score": 0.5}}}},
+            "results": [
+                {"input": "q1", "output": "a", "scores": {"exact": 1.0}},
+                {"input": "q2", "output": "b", "scores": {"exact": 0.0}},
+                {"input": "q3", "output": "c", "scores": {"exact": None}},
+                {"input": "q4", "output": None, "scores": {}, "error": "no answer"},
+            ],
+        },
+        {"q1": [1], "q2": [0], "q3": [None], "q4": [None]},
+        "exact",
     ),
     "simple-evals": Layout(
         "github.com/openai/simple-evals, simple_evals.py and healthbench_eval.py",

@@ -668,6 +668,9 @@ PAGES = {
         {"items": ROWS, "pagination": {"has_next": True, "page": 1}},
         refuses("has_next"),
     ),
+    "a page of Braintrust's": one(
+        "events.json", {"events": ROWS, "cursor": "ZXlK"}, refuses("cursor")
+    ),
     "an offset and a total": one(
         "offset.json",
         {"items": ROWS, "offset": 0, "limit": 12, "total": 45},

@@ -151,12 +151,19 @@ ROWS = "{path: '*.json', rows: data, fields: {task: id, reward: v}}"
         ({"next_cursor": "x"}, "next_cursor says that another page follows"),
         ({"meta": {"page": 1, "totalPages": 2}}, "this is page 1 of 2"),
         ({"meta": {"cursor": "x"}}, "meta.cursor says that another page follows"),
+        ({"cursor": "x"}, "cursor says that another page follows"),
     ],
 )
 def test_a_page_of_several_is_refused(folder, says, words):
     folder.json({**PAGE, **says}, "1.json")
     with pytest.raises(DataError, match=words):
         read(folder, ROWS)
+
+
+def test_the_last_page_has_no_cursor(folder):
+    folder.json({**PAGE, "cursor": "x"}, "1.json")
+    folder.json({"data": [{"id": "b", "v": 0}]}, "2.json")
+    assert read(folder, ROWS) == {"a": [1], "b": [0]}
 
 
 def test_all_pages_are_read(folder):

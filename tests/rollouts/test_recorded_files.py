@@ -13,6 +13,7 @@ import pytest
 from rollouts.recipes import RECIPES
 
 from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -83,7 +84,83 @@ def test_alpaca_eval_states_the_same_win_rate(read):
     assert 100 * table.scores["reward"].mean() == pytest.approx(72.5)
 
 
+def test_braintrust_states_the_same_scores(read):
+    stated = json.loads((RECORDED / "braintrust" / "results.json").read_text())
+    scores = stated["summary"]["comparison"]["scores"]
+    assert (scores["exact"]["score"], scores["judge"]["score"]) == (0.7, 0.875)
+    exact = read("braintrust", "braintrust-local", {})
+    judge = read("braintrust", "braintrust-local", {"scores.exact": "scores.judge"})
+    assert [len(attempts) for attempts in attempts_of(exact)] == [2] * 6
+    assert np.nanmean(exact.scores["reward"]) == pytest.approx(0.7)
+    assert np.nanmean(judge.scores["reward"]) == pytest.approx(0.875)
+
+
+# recipe -> folder, file, a row's reward in the file and another one, what the note says
+CHANGED = {
+    "braintrust-local": (
+        "braintrust",
+        "results.json",
+        ('"exact": 1.0', '"exact": 0.0'),
+        "the score of exact in its summary is 0.7, and the rollouts give 0.6",
+    ),
+    "simple-evals": (
+        "simple_evals",
+        "healthbench_gpt-4.1_allresults.json",
+        ('"score": 0.625,\n        "usage"', '"score": 0.025,\n        "usage"'),
+        "score is 0.520833333, and the rollouts give 0.470833333",
+    ),
+    "terminal-bench": (
+        "terminal_bench",
+        "results.json",
+        ('"is_resolved": true', '"is_resolved": null'),
+        "accuracy is 0.4, and the rollouts give 0.3",
+    ),
+    "openai-evals": (
+        "openai_evals",
+        "log.jsonl",
+        ('"correct": true', '"correct": false'),
+        "accuracy in its final_report is 0.666666667, and the rollouts give 0.583333333",
+    ),
+}
+
+
+@pytest.mark.parametrize("recipe", CHANGED)
+def test_rows_that_disagree_with_the_number_of_their_file_are_noted(folder, recipe):
+    tool, name, (old, new), expected = CHANGED[recipe]
+    text = (RECORDED / tool / name).read_text()
+    assert old in text
+    file = folder.write(RECIPES[recipe], "x.bench.yaml")
+    (benchmark,) = load_benchmarks(file, shown=file.name)
+    rows = benchmark.spec.rows
+    (path,) = rows.path
+    folder.write(text, path)
+    assert stated_notes(folder.load(spec=rows, scores=["reward"])) == []
+    folder.write(text.replace(old, new, 1), path)
+    (note,) = stated_notes(folder.load(spec=rows, scores=["reward"]))
+    assert expected in note
+
+
+def stated_notes(table):
+    return [note for note in note_texts(table.notes) if "the rollouts give" in note]
+
+
+def test_what_failed_in_braintrust_is_missing(read):
+    exact = read("braintrust", "braintrust-local", {})
+    judge = read("braintrust", "braintrust-local", {"scores.exact": "scores.judge"})
+    missing = [np.isnan(table.scores["reward"]).sum() for table in (exact, judge)]
+    assert missing == [2, 4]
+    (note,) = note_texts(exact.notes)
+    assert note.startswith("error: 2 rollouts without a score")
+    assert "the model is down" in note
+
+
 STATED = {
+    "simple-evals": (
+        "simple_evals",
+        {"healthbench_model": "healthbench_gpt-4.1"},
+        6,
+        0.5208333333333334,
+    ),
     "ragas": ("ragas", {"faithfulness": "exact_match"}, 12, 0.6666666666666666),
     "mlflow": ("mlflow", {"exact_match/score": "same/score"}, 12, 2 / 3),
     "langsmith": ("langsmith", {}, 12, 0.6666666666666666),

@@ -6,7 +6,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from rollouts.recipes import RECIPES
 
+from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 pytestmark = pytest.mark.tools
@@ -311,3 +313,32 @@ def test_mlflow(folder):
     assert any(
         "correct was not judged: 1 rollout" in note for note in note_texts(table.notes)
     )
+
+
+BRAINTRUST = """
+import json
+from braintrust import Eval
+from braintrust._generated_types import ExperimentEvent
+
+def answer(question):
+    if question == "q3":
+        raise RuntimeError("the model is down")
+    return question[1:]
+
+result = Eval("x", data=[{"input": f"q{n}", "expected": "1"} for n in (1, 2, 3)],
+              task=answer, scores=[lambda output, expected: float(output == expected)],
+              trial_count=2, no_send_logs=True)
+json.dump(result.as_dict(), open("results.json", "w"), default=str)
+json.dump(sorted(ExperimentEvent.__annotations__), open("names.json", "w"))
+"""
+
+
+def test_braintrust(folder):
+    run_tool("braintrust", BRAINTRUST, folder.path)
+    recipe = RECIPES["braintrust-local"].replace("scores.exact", "scores.scorer_0")
+    file = folder.write(recipe, "x.bench.yaml")
+    (benchmark,) = load_benchmarks(file, shown=file.name)
+    table = folder.load(spec=benchmark.spec.rows, scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [1, 1, 0, 0, np.nan, np.nan])
+    names = json.loads((folder.path / "names.json").read_text())
+    assert {"input", "is_root", "scores", "error"} <= set(names)

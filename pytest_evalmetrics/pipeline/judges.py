@@ -376,21 +376,24 @@ def with_corrected_mean(
     rewards = rewards[scored]
     units = clusters[scored]
     has_label = ~np.isnan(labels)
-    mean, share = stats.ppi_mean(rewards, labels, units)
-    labelled = len(np.unique(units[has_label]))
-    value = mean.mean
+    corrected = stats.labelled_mean(rewards, labels, units, level=level)
+    value = corrected.mean
     interval = None
     reason = ""
-    if labelled < _FEWEST:
+    if corrected.labelled < _FEWEST:
         value = math.nan
-        reason = f"{labelled} labelled tasks are too few: {_FEWEST} are needed"
+        reason = (
+            f"{corrected.labelled} labelled tasks are too few: {_FEWEST} are needed"
+        )
     note = f"{PPI_MEAN} is undefined: {reason}"
-    low, high = stats.t_interval(mean, level)
-    if not reason and math.isfinite(low):
-        interval = Interval(low, high, level, "ppi++")
-        note = f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {low:.4g} to "
-        note += f"{high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
-        note += f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
+    if not reason:
+        interval = Interval(corrected.low, corrected.high, level, "post-stratified")
+        ends = f"{corrected.low:.4g} to {corrected.high:.4g}"
+        labels_text = many(int(has_label.sum()), "rollout")
+        note = (
+            f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {ends}): the "
+            f"judge's {rewards.mean():.4g}, corrected by people's labels of {labels_text}"
+        )
     counts = (len(np.unique(table.task)), len(rewards))
     score = spec.reward
     estimate = Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)

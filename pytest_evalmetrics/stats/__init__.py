@@ -23,13 +23,13 @@ from pytest_evalmetrics.stats.distributions import p_of_log as p_of_log
 from pytest_evalmetrics.stats.distributions import t_log_sf as t_log_sf
 from pytest_evalmetrics.stats.distributions import t_ppf as t_ppf
 from pytest_evalmetrics.stats.distributions import t_sf as t_sf
+from pytest_evalmetrics.stats.labelled_means import labelled_mean as labelled_mean
 from pytest_evalmetrics.stats.means import FEWEST as FEWEST
 from pytest_evalmetrics.stats.means import mde_factor as mde_factor
 from pytest_evalmetrics.stats.means import mean_se as mean_se
 from pytest_evalmetrics.stats.means import mean_test as mean_test
 from pytest_evalmetrics.stats.means import paired_differences as paired_differences
 from pytest_evalmetrics.stats.means import paired_t as paired_t
-from pytest_evalmetrics.stats.means import ppi_mean as ppi_mean
 from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
 from pytest_evalmetrics.stats.means import sign_test as sign_test
 from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact

@@ -1,4 +1,4 @@
-"""Means over tasks, tests of paired differences, and means that a few labels correct.
+"""Means over tasks, and tests of paired differences.
 
 Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each other
 (one repository, one document) are clustered; then the clusters are what is independent.
@@ -381,44 +381,3 @@ def _of_t(t: float, df: float, units: int) -> StatResult:
         units=units,
         log_tail=t_log_sf(t, df) if p < LEAST_P else math.nan,
     )
-
-
-def ppi_mean(
-    predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike
-) -> tuple[MeanSE, float]:
-    """Return the mean of what labels would be, by a judge's predictions, and the weight of these.
-
-    `labels` is NaN where a row, shape (rows,), has none; which ones have has to be chance.
-    `clusters` are the rows' tasks: rows of one task are not independent. NaN with fewer than two
-    labelled tasks.
-
-    ``w mean(f of unlabelled) + mean(y - w f of labelled)``, w from 0 (the labels alone) to 1 the
-    one of least variance: PPI++, Angelopoulos, Duchi and Zrnic 2023 (arXiv 2311.01453), example
-    6.1. Half a squared range over the squared number of labels is added to the variance, as labels
-    that all agree with the judge do not show that it never errs (the idea of Agresti and Coull
-    1998).
-    """
-    f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
-    is_labelled = ~np.isnan(y)
-    names, codes = np.unique(np.asarray(clusters), return_inverse=True)
-    units, labelled = len(names), len(np.unique(codes[is_labelled]))
-    if labelled < FEWEST:
-        return MeanSE(math.nan, math.nan, labelled - 1, labelled), math.nan
-    n, rest = int(is_labelled.sum()), int((~is_labelled).sum())
-    weight, variance = 0.0, float(f.var())
-    if rest and variance:
-        best = np.cov(y[is_labelled], f[is_labelled])[0, 1] / (
-            (1 + n / rest) * variance
-        )
-        weight = float(np.clip(best, 0, 1))
-    corrections = y[is_labelled] - weight * f[is_labelled]
-    influence = np.empty(len(f))
-    influence[is_labelled] = (corrections - corrections.mean()) / n
-    mean = float(corrections.mean())
-    if rest:
-        others = f[~is_labelled].mean()
-        influence[~is_labelled] = weight * (f[~is_labelled] - others) / rest
-        mean += weight * float(others)
-    spread = squares(_sums(influence, codes)) * units / (units - 1)
-    spread += 0.5 * (float(np.ptp(np.concatenate([f, y[is_labelled]]))) / labelled) ** 2
-    return MeanSE(mean, math.sqrt(spread), labelled - 1, labelled), weight

@@ -1,9 +1,6 @@
 """The mean of a judge's rewards, corrected by people's labels of some."""
 
-import numpy as np
 import pytest
-
-from pytest_evalmetrics import stats
 
 
 def rows(project, labelled, name="runs.jsonl", tasks=400):
@@ -67,32 +64,3 @@ def test_labels_that_correct_nothing_are_refused(project):
     assert report["not_evaluated"] == ["none.bench.yaml"]
     for name, (_, message) in REFUSED.items():
         result.stdout.fnmatch_lines([f"*{name}.bench.yaml:*{message}"])
-
-
-@pytest.mark.parametrize("accuracy", [0.8, 0.9, 0.95, 0.98])
-def test_the_interval_covers_the_truth(accuracy):
-    rng, hits, narrower, runs, n = np.random.default_rng(7), 0, 0.0, 1000, 1000
-    for _ in range(runs):
-        truth = (rng.random(n) < 0.7).astype(float)
-        judge = np.where(rng.random(n) < accuracy, truth, 1 - truth)
-        labels = np.where(np.arange(n) < 100, truth, np.nan)
-        mean, _ = stats.ppi_mean(judge, labels, np.arange(n))
-        low, high = stats.t_interval(mean, 0.95)
-        alone = stats.t_interval(stats.mean_se(truth[:100]), 0.95)
-        hits += low <= 0.7 <= high
-        narrower += (high - low) / (alone[1] - alone[0]) / runs
-    assert 0.93 <= hits / runs <= 0.97
-    assert narrower < {0.8: 0.87, 0.9: 0.71, 0.95: 0.58, 0.98: 0.47}[accuracy]
-
-
-def test_rollouts_of_one_task_are_not_independent():
-    rng, hits, runs = np.random.default_rng(3), 0, 600
-    for _ in range(runs):
-        chance = np.repeat(rng.beta(1, 1, 200), 4)
-        truth = (rng.random(800) < chance).astype(float)
-        judge = np.where(rng.random(800) < 0.9, truth, 1 - truth)
-        labels = np.where(np.arange(800) < 200, truth, np.nan)  # of 50 tasks
-        mean, _ = stats.ppi_mean(judge, labels, np.repeat(np.arange(200), 4))
-        low, high = stats.t_interval(mean, 0.95)
-        hits += low <= 0.5 <= high
-    assert 0.93 <= hits / runs <= 0.98

@@ -60,9 +60,10 @@ def content_hash(value: object) -> str:
 
 def join_versions(*contents: str) -> str:
     """Join the hashes of a task's versions, each once, whatever their order."""
-    return VERSIONS.join(
-        sorted({one for each in contents for one in each.split(VERSIONS)})
-    )
+    hashes: set[str] = set()
+    for content in contents:
+        hashes.update(content.split(VERSIONS))
+    return VERSIONS.join(sorted(hashes))
 
 
 def question_of(messages: object) -> Any:
@@ -72,13 +73,14 @@ def question_of(messages: object) -> Any:
     """
     if not isinstance(messages, list):
         return messages
-    return [
-        {k: v for k, v in message.items() if k not in _NOT_THE_QUESTION}
-        if isinstance(message, dict)
-        else message
-        for message in messages
-        if not (isinstance(message, dict) and message.get("role") in _SYSTEM_ROLES)
-    ]
+    question: list[object] = []
+    for message in messages:
+        if not isinstance(message, dict):
+            question.append(message)
+        elif message.get("role") not in _SYSTEM_ROLES:
+            parts = message.items()
+            question.append({k: v for k, v in parts if k not in _NOT_THE_QUESTION})
+    return question
 
 
 class TaskRewards(msgspec.Struct, frozen=True, dict=True):
@@ -172,18 +174,24 @@ def _recoded(
     parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequence[str]
 ) -> Any:
     """Join codes, each with its labels, as codes of other labels; -1 stays."""
-    code = {label: at for at, label in enumerate(labels)}
-    places = [(np.array([*(code[x] for x in own), -1], c.dtype), c) for c, own in parts]
-    return np.concatenate([places_of[codes] for places_of, codes in places])
+    new_codes = {label: at for at, label in enumerate(labels)}
+    joined = []
+    for codes, own_labels in parts:
+        # the last one is found at -1
+        places = [new_codes[label] for label in own_labels] + [-1]
+        joined.append(np.array(places, codes.dtype)[codes])
+    return np.concatenate(joined)
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Sort labels: numbers by size, then text."""
-    return tuple(
-        sorted(
-            labels, key=lambda x: (0, float(x), "") if is_numeric(x) else (1, 0.0, x)
-        )
-    )
+    return tuple(sorted(labels, key=_numbers_first))
+
+
+def _numbers_first(label: str) -> tuple[int, float, str]:
+    if is_numeric(label):
+        return 0, float(label), ""
+    return 1, 0.0, label
 
 
 class TaskRows(TaskRewards, frozen=True):
@@ -193,16 +201,14 @@ class TaskRows(TaskRewards, frozen=True):
     same with whole rows.
     """
 
-    columns: Mapping[
-        str, NDArray[Any]
-    ]  #: Name -> numbers, or codes of `labels`, shape (places,).
-    labels: tuple[
-        str, ...
-    ]  #: Of all columns of labels, numbers in their order before text.
-    coded: frozenset[str]  #: The names of these columns.
-    worth: NDArray[
-        np.float64
-    ]  #: Of each row, shape (places,): 1 where the answer is right.
+    #: Name -> numbers, or codes of `labels`, shape (places,).
+    columns: Mapping[str, NDArray[Any]]
+    #: Of all columns of labels, numbers in their order before text.
+    labels: tuple[str, ...]
+    #: The names of these columns.
+    coded: frozenset[str]
+    #: Of each row, shape (places,): 1 where the answer is right.
+    worth: NDArray[np.float64]
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -219,19 +225,18 @@ class TaskRows(TaskRewards, frozen=True):
         labels = in_order({*self.labels, *other.labels})
         columns: dict[str, NDArray[Any]] = {}
         for name in self.columns:
-            parts = [(side.columns[name], side.labels) for side in (self, other)]
-            is_coded = name in self.coded
-            joined = (
-                _recoded(parts, labels)
-                if is_coded
-                else np.concatenate([c for c, _ in parts])
-            )
-            columns[name] = joined
+            own = self.columns[name]
+            others = other.columns[name]
+            if name in self.coded:
+                parts = [(own, self.labels), (others, other.labels)]
+                columns[name] = _recoded(parts, labels)
+            else:
+                columns[name] = np.concatenate((own, others))
         worth = np.concatenate((self.worth, other.worth))
         ours = structs.replace(self, columns=columns, labels=labels, worth=worth)
-        return ours, structs.replace(
-            ours, values=other.values + len(self.worth), offsets=other.offsets
-        )
+        places = other.values + len(self.worth)
+        theirs = structs.replace(ours, values=places, offsets=other.offsets)
+        return ours, theirs
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -240,16 +245,17 @@ class TaskRows(TaskRewards, frozen=True):
 
     def to_lists(self) -> list[object]:
         """One mapping per task, column -> list, as a user's metric sees it."""
-        columns: dict[str, list[object]] = {
-            name: [self.labels[i] for i in self[name]]
-            if name in self.coded
-            else self[name].tolist()
-            for name in self.columns
-        }
-        return [
-            {name: column[a:b] for name, column in columns.items()}
-            for a, b in pairwise(self.offsets.tolist())
-        ]
+        columns: dict[str, list[object]] = {}
+        for name in self.columns:
+            if name in self.coded:
+                columns[name] = [self.labels[code] for code in self[name]]
+            else:
+                columns[name] = self[name].tolist()
+        tasks: list[object] = []
+        for start, stop in pairwise(self.offsets.tolist()):
+            task = {name: column[start:stop] for name, column in columns.items()}
+            tasks.append(task)
+        return tasks
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -283,9 +289,8 @@ class Category(msgspec.Struct, frozen=True):
     """A row's field kept as a label, for ``breakdown:`` and ``cluster:``."""
 
     codes: NDArray[np.int32]  # index into `labels`, shape (rows,)
-    labels: tuple[
-        str, ...
-    ]  # the values met, as text; ``(missing)`` where a row has none
+    # the values met, as text; ``(missing)`` where a row has none
+    labels: tuple[str, ...]
 
 
 class RolloutTable(msgspec.Struct, frozen=True, dict=True):
@@ -293,16 +298,14 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
 
     agents: tuple[str, ...]  # in the order in which they first appear in the files
     agent: NDArray[np.int32]  # index into `agents`
-    tasks: tuple[
-        TaskId, ...
-    ]  # whole numbers in ascending order, or else text in ascending order
+    # whole numbers in ascending order, or else text in ascending order
+    tasks: tuple[TaskId, ...]
     task: NDArray[np.int64]  # index into `tasks`
     sample: NDArray[np.int64]  # the attempt's number
     # NaN if missing; in the order of first appearance, with scores of usage last
     scores: Mapping[str, NDArray[np.float64]]
-    integers: frozenset[str] = (
-        frozenset()
-    )  # scores whose values are all integers in the file
+    # scores whose values are all integers in the file
+    integers: frozenset[str] = frozenset()
     categories: Mapping[str, Category] = msgspec.field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()  # such as the values that count as missing
@@ -311,9 +314,8 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
     # `content_hash` of each row's task, empty if unknown; None if all are unknown
     content: NDArray[np.bytes_] | None = None
-    positional: bool = (
-        False  # whether ids are positions in a data set, which a new row moves
-    )
+    # whether ids are positions in a data set, which a new row moves
+    positional: bool = False
     # scorer of the files -> setting -> values; ``scores`` lists the scores of a scorer
     ruler: Mapping[str, Mapping[str, Sequence[str]]] = msgspec.field(
         default_factory=dict
@@ -338,6 +340,15 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     def where(self, rows: slice | NDArray[np.bool_ | np.int64]) -> RolloutTable:
         """Keep the rows of a mask, a slice or a list, and the tasks that still have one."""
         present, task = np.unique(self.task[rows], return_inverse=True)
+        categories = {}
+        for name, category in self.categories.items():
+            categories[name] = Category(category.codes[rows], category.labels)
+        read_as = self.read_as
+        if read_as is not None:
+            read_as = read_as[rows]
+        content = self.content
+        if content is not None:
+            content = content[rows]
         return structs.replace(
             self,
             agent=self.agent[rows],
@@ -345,12 +356,9 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
             task=task.astype(np.int64),
             sample=self.sample[rows],
             scores={name: column[rows] for name, column in self.scores.items()},
-            categories={
-                name: Category(c.codes[rows], c.labels)
-                for name, c in self.categories.items()
-            },
-            read_as=None if self.read_as is None else self.read_as[rows],
-            content=None if self.content is None else self.content[rows],
+            categories=categories,
+            read_as=read_as,
+            content=content,
         )
 
     @cached_property
@@ -410,58 +418,89 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
     """Put the runs of one agent into one table; a category that a run lacks is left out."""
     if len(tables) == 1:
         return tables[0]
-    every = dict.fromkeys(task for table in tables for task in table.tasks)
-    whole = all(isinstance(task, int) for task in every)
-    tasks = tuple(sorted(every) if whole else sorted(every, key=str))
+    tasks = _tasks_of_all(tables)
     place = {task: at for at, task in enumerate(tasks)}
-    task = np.concatenate(
-        [np.array([place[t] for t in x.tasks], np.int64)[x.task] for x in tables]
-    )
-    order = np.argsort(task, kind="stable")
-    task = task[order]
-    held = [table.content for table in tables if table.content is not None]
-
-    def column(name: str) -> NDArray[np.float64]:
-        parts = [
-            table.scores.get(name, np.full(len(table), np.nan)) for table in tables
-        ]
-        return np.concatenate(parts)[order]
-
-    def category(name: str) -> Category:
-        parts = [
-            (table.categories[name].codes, table.categories[name].labels)
-            for table in tables
-        ]
-        labels = tuple(dict.fromkeys(label for _, own in parts for label in own))
-        return Category(_recoded(parts, labels)[order], labels)
-
+    places = []
+    for table in tables:
+        own = np.array([place[task] for task in table.tasks], np.int64)
+        places.append(own[table.task])
+    unsorted = np.concatenate(places)
+    order = np.argsort(unsorted, kind="stable")
+    task = unsorted[order]
     return RolloutTable(
         agents=tables[-1].agents,
         agent=np.zeros(len(task), dtype=np.int32),
         tasks=tasks,
         task=task,
         sample=np.arange(len(task)) - np.searchsorted(task, task),
-        scores={
-            name: column(name)
-            for name in dict.fromkeys(n for t in tables for n in t.scores)
-        },
-        categories={
-            name: category(name)
-            for name in tables[0].categories
-            if all(name in table.categories for table in tables)
-        },
-        content=np.concatenate(held)[order] if len(held) == len(tables) else None,
+        scores=_pooled_scores(tables, order),
+        categories=_pooled_categories(tables, order),
+        content=_pooled_content(tables, order),
         positional=any(table.positional for table in tables),
     )
+
+
+def _tasks_of_all(tables: Iterable[RolloutTable]) -> tuple[TaskId, ...]:
+    """Return each task of any table once: numbers by size, or else all by their text."""
+    tasks: dict[TaskId, None] = {}
+    for table in tables:
+        tasks.update(dict.fromkeys(table.tasks))
+    if all(isinstance(task, int) for task in tasks):
+        return tuple(sorted(tasks))
+    return tuple(sorted(tasks, key=str))
+
+
+def _pooled_scores(
+    tables: Sequence[RolloutTable], order: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    names: dict[str, None] = {}
+    for table in tables:
+        names.update(dict.fromkeys(table.scores))
+    pooled = {}
+    for name in names:
+        columns = []
+        for table in tables:
+            missing = np.full(len(table), np.nan)
+            columns.append(table.scores.get(name, missing))
+        pooled[name] = np.concatenate(columns)[order]
+    return pooled
+
+
+def _pooled_categories(
+    tables: Sequence[RolloutTable], order: NDArray[np.int64]
+) -> dict[str, Category]:
+    pooled = {}
+    for name in tables[0].categories:
+        if not all(name in table.categories for table in tables):
+            continue
+        labels: dict[str, None] = {}
+        parts = []
+        for table in tables:
+            category = table.categories[name]
+            labels.update(dict.fromkeys(category.labels))
+            parts.append((category.codes, category.labels))
+        codes = _recoded(parts, tuple(labels))[order]
+        pooled[name] = Category(codes, tuple(labels))
+    return pooled
+
+
+def _pooled_content(
+    tables: Sequence[RolloutTable], order: NDArray[np.int64]
+) -> NDArray[np.bytes_] | None:
+    contents = []
+    for table in tables:
+        if table.content is None:
+            return None
+        contents.append(table.content)
+    return np.concatenate(contents)[order]
 
 
 class Drift(msgspec.Struct, frozen=True):
     """How the tasks of a run differ from those of its baseline."""
 
     expected: int  # tasks of the baseline
-    moved: tuple[
-        tuple[str, str], ...
-    ] = ()  # same content: the baseline's id and the run's
+    # same content: the baseline's id and the run's
+    moved: tuple[tuple[str, str], ...] = ()
     edited: tuple[str, ...] = ()  # same id, other content: these are other tasks now
     lost: tuple[str, ...] = ()  # of the baseline alone, without the edited ones
     new: tuple[str, ...] = ()  # of the run alone, without the edited ones

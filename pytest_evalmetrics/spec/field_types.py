@@ -197,6 +197,24 @@ def matching(pattern: str, what: str) -> AfterValidator:
 _PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
 
 
+class _Limits(msgspec.Struct, frozen=True):
+    """The bounds of a number; None where there is none."""
+
+    ge: float | None
+    gt: float | None
+    le: float | None
+    lt: float | None
+
+    def hold(self, number: float) -> bool:
+        if self.ge is not None and not number >= self.ge:
+            return False
+        if self.gt is not None and not number > self.gt:
+            return False
+        if self.le is not None and not number <= self.le:
+            return False
+        return self.lt is None or number < self.lt
+
+
 def numeric(
     what: str,
     *,
@@ -206,21 +224,15 @@ def numeric(
     lt: float | None = None,
 ) -> Checked:
     """Accept a number within bounds such as ``ge=0``; a percentage becomes a share."""
-
-    def within(number: float) -> bool:
-        return (
-            (ge is None or number >= ge)
-            and (gt is None or number > gt)
-            and (le is None or number <= le)
-            and (lt is None or number < lt)
-        )
+    limits = _Limits(ge=ge, gt=gt, le=le, lt=lt)
 
     def read(value: object) -> float:
-        match = None
+        number = value
         if isinstance(value, str):
             match = re.fullmatch(_PERCENT, value)
-        number = value if match is None else float(match[1]) / 100
-        if not is_number(number) or not within(number):
+            if match is not None:
+                number = float(match[1]) / 100
+        if not is_number(number) or not limits.hold(number):
             raise expected(what)
         if not math.isfinite(number):
             raise expected("a finite number")

@@ -116,6 +116,7 @@ def _threshold(value: object) -> object:
 
 
 def _with_sides(value: Threshold) -> Threshold:
+    """Write the range around a value as its ends, and refuse what can't be compared."""
     if (value.value is None) != (value.rtol is None):
         raise refuse("value and rtol belong together, such as {value: 0.72, rtol: 5%}")
     if value.value is not None and value.rtol is not None:
@@ -123,17 +124,19 @@ def _with_sides(value: Threshold) -> Threshold:
             raise refuse("expected min and max, or value and rtol, not both")
         off = abs(value.value) * value.rtol
         value = replace(value, min=value.value - off, max=value.value + off)
-    if value.min is None and value.max is None:
-        raise refuse("expected min, max or both")
-    if value.min is not None and value.max is not None and value.min > value.max:
-        raise refuse(
-            f"min {value.min:.12g} is above max {value.max:.12g}: nothing can pass"
-        )
+    _check_ends(value.min, value.max)
     if value.confidence is not None and value.bound == "point":
         raise refuse(
             "a confidence is that of an interval's end: add bound: lower, or upper"
         )
     return value
+
+
+def _check_ends(low: float | None, high: float | None) -> None:
+    if low is None and high is None:
+        raise refuse("expected min, max or both")
+    if low is not None and high is not None and low > high:
+        raise refuse(f"min {low:.12g} is above max {high:.12g}: nothing can pass")
 
 
 _ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
@@ -449,42 +452,52 @@ class BaselineSpec(GateSpec):
             raise refuse(
                 "rescore is for a baseline of its own: another run's has no rows"
             )
-        of_numbers = None
-        if self.against != "snapshot":
-            of_numbers = f"against: {self.against}"
         if self.of_history and (self.rollouts is not None or self.report is not None):
-            raise refuse(
-                f"{of_numbers or 'history:'} takes the history: drop rollouts, or report"
-            )
-        if of_numbers and isinstance(self.history, int):
-            raise refuse(f"{of_numbers} takes the history's file here, or nothing")
-        if of_numbers and self.max_broken is not None:
-            raise refuse(
-                "max_broken needs the baseline's tasks, and a history has none"
-            )
+            taker = "history:"
+            if self.against != "snapshot":
+                taker = f"against: {self.against}"
+            raise refuse(f"{taker} takes the history: drop rollouts, or report")
+        if self.against != "snapshot":
+            self._check_history_of_numbers()
         self._check_gate(self.gate_of(""), "")
         for name in self.metrics:
             self._check_gate(self.gate_of(name), f"metrics.{name}: ")
 
-    def _check_gate(self, gate: GateSpec, of: str) -> None:
-        rule = gate.rule or "practical"
-        if self.against != "snapshot" and rule not in _WITHOUT_TASKS:
-            default = "" if gate.rule else ", the default,"
+    def _check_history_of_numbers(self) -> None:
+        if isinstance(self.history, int):
             raise refuse(
-                f"{of}the rule {rule}{default} compares task by task, and a history holds numbers "
-                f"alone: with against: {self.against} use one of {', '.join(_WITHOUT_TASKS)}"
+                f"against: {self.against} takes the history's file here, or nothing"
             )
-        if self.against != "snapshot" and gate.require_mde is not None:
+        if self.max_broken is not None:
             raise refuse(
-                f"{of}require_mde needs a test task by task, and a history has no tasks"
+                "max_broken needs the baseline's tasks, and a history has none"
             )
-        if (
-            gate.rule in ("absolute", "relative", "noninferior")
-            and gate.max_drop is None
-        ):
-            raise refuse(f"{of}the rule {gate.rule} needs a max_drop")
+
+    def _check_gate(self, gate: GateSpec, where: str) -> None:
+        if self.against != "snapshot":
+            self._check_gate_of_numbers(gate, where)
+        needs_drop = gate.rule in ("absolute", "relative", "noninferior")
+        if needs_drop and gate.max_drop is None:
+            raise refuse(f"{where}the rule {gate.rule} needs a max_drop")
         if (gate.alpha or 0.01) > (gate.warn_alpha or 1.0):
-            raise refuse(f"{of}alpha is above warn_alpha: a failure would not warn")
+            raise refuse(f"{where}alpha is above warn_alpha: a failure would not warn")
+
+    def _check_gate_of_numbers(self, gate: GateSpec, where: str) -> None:
+        """Refuse what compares task by task, where a history holds numbers alone."""
+        rule = gate.rule or "practical"
+        if rule not in _WITHOUT_TASKS:
+            default = ""
+            if gate.rule is None:
+                default = ", the default,"
+            raise refuse(
+                f"{where}the rule {rule}{default} compares task by task, and a history "
+                f"holds numbers alone: with against: {self.against} use one of "
+                f"{', '.join(_WITHOUT_TASKS)}"
+            )
+        if gate.require_mde is not None:
+            raise refuse(
+                f"{where}require_mde needs a test task by task, and a history has no tasks"
+            )
 
 
 def _baseline(value: object) -> object:

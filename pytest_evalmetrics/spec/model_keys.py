@@ -97,22 +97,24 @@ _PROMPT = 'a text, a list of messages, or {messages: [...]}, such as "{{ questio
 
 
 def _prompt(value: object) -> object:
-    in_mapping = isinstance(value, dict) and set(value) == {"messages"}
-    prompt = value
-    if isinstance(value, dict) and in_mapping:
-        prompt = value["messages"]
-    if isinstance(prompt, str) and prompt.strip():
-        # the first: a template of messages
-        if in_mapping:
-            return [prompt]
-        return prompt
-    if not isinstance(prompt, list) or not prompt:
+    if isinstance(value, dict) and set(value) == {"messages"}:
+        messages = value["messages"]
+        if isinstance(messages, str) and messages.strip():
+            return [messages]  # a template of messages
+        return _messages(messages)
+    if isinstance(value, str) and value.strip():
+        return value
+    return _messages(value)
+
+
+def _messages(value: object) -> list[object]:
+    if not isinstance(value, list) or not value:
         raise expected(_PROMPT)
-    for message in prompt:
-        role = message.get("role") if isinstance(message, dict) else None
-        if not isinstance(message, str) and not isinstance(role, str):
+    for message in value:
+        has_role = isinstance(message, dict) and isinstance(message.get("role"), str)
+        if not has_role and not isinstance(message, str):
             raise expected("a message: a mapping with role and content")
-    return prompt
+    return value
 
 
 _Message = Annotated[object, WithJsonSchema({"type": "object", "required": ["role"]})]

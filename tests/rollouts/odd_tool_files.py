@@ -126,6 +126,18 @@ _FIRST = {
         rewards={"a": [1], "b": [None], "c": [0]},
         says=("m was not judged", "nan"),
     ),
+    "deepeval, a case whose metrics were all skipped": ToolFiles(
+        files={
+            "run.json": {
+                "testCases": [deepeval_case("a", ("m", 0.9)), deepeval_case("b")],
+                "metricsScores": [],
+            }
+        },
+        rollouts="run.json",
+        reward="success",
+        rewards={"a": [1], "b": [None]},
+        says=("the case has no metrics",),
+    ),
     "deepeval, an infinite score": ToolFiles(
         files={
             "run.json": {
@@ -272,6 +284,28 @@ _FIRST = {
         rollouts="r.json",
         reward="tone",
         rewards={"a": [1], "b": [0.5], "c": [0.5]},
+    ),
+    "promptfoo, sums over a set whose assertions follow it": ToolFiles(
+        files={
+            "r.json": promptfoo(
+                promptfoo_row(
+                    "a",
+                    [
+                        part(
+                            0.5,
+                            namedScores={"tone": 1},
+                            componentResults=[part(1, "tone"), part(0, "tone")],
+                        ),
+                        part(1, "tone"),
+                        part(0, "tone"),
+                    ],
+                    {"tone": 1},
+                )
+            )
+        },
+        rollouts="r.json",
+        reward="tone",
+        rewards={"a": [0.5]},
     ),
     "promptfoo, sums with their counts": ToolFiles(
         files={

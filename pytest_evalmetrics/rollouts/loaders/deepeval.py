@@ -15,7 +15,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
@@ -73,46 +73,94 @@ class DeepEval(ToolLoader):
             builder.compare(key, run.get(key), count)
 
 
-class MetricGrades(msgspec.Struct, frozen=True):
-    """The scores of a case, None where nobody judged, and the first such metric."""
+class CaseGrades(msgspec.Struct, frozen=True):
+    """The scores of a case, None where nobody judged, and why the first of them is."""
 
     scores: Mapping[str, JsonValue]
     error: RolloutError | None
 
 
-def _grades(case: Mapping[str, JsonValue], builder: ChunkBuilder) -> MetricGrades:
+class Metric(msgspec.Struct, frozen=True):
+    """A metric of a case, under a name that no other metric of the case has."""
+
+    name: str
+    result: Mapping[str, JsonValue]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it came to a score."""
+        return not self.result.get("error") and is_verdict(self.result.get("score"))
+
+    @property
+    def decides(self) -> bool:
+        """Whether the success of the case depends on it."""
+        return not self.result.get("flaky")
+
+    def error(self) -> RolloutError:
+        """Say why it was not judged."""
+        reason = self.result.get("error") or self.result.get("reason") or ""
+        score = self.result.get("score")
+        if not reason and score is not None:
+            reason = f"its score is {score}"
+        kind = f"{self.name} was not judged"
+        return RolloutError(kind=kind, message=str(reason), of_grader=True)
+
+
+def _grades(case: Mapping[str, JsonValue], builder: ChunkBuilder) -> CaseGrades:
     """Read a case's scores, and the first of its metrics that could not be judged."""
+    metrics = _metrics_of(case)
+    if not metrics:  # deepeval counts such a case as a success
+        message = "the case has no metrics"
+        unscored = RolloutError(kind="not scored", message=message, of_grader=True)
+        return CaseGrades(scores={"success": None}, error=unscored)
     scores: JsonObject = {"success": case.get("success")}
     builder.directions["success"] = "higher"
-    error: RolloutError | None = None
-    failed = False
-    unsure = False
-    lists = (json_values.objects(case.get(key)) for key in DEEPEVAL_METRICS)
-    for metric in next(filter(None, lists), []):
-        name = str(json_values.first(metric, "name", "metric"))
-        settings = {key: metric.get(key) for key in _SETTINGS}
-        builder.measured(f"deepeval {name}", (name, "success"), settings)
-        if name in scores:  # two metrics may have one name
-            name += f" {1 + sum(score.startswith(name) for score in scores)}"
-        broken = bool(metric.get("error")) or not is_verdict(metric.get("score"))
-        scores[name] = None if broken else metric["score"]
-        direction = None if broken else _direction_of(metric)
+    for metric in metrics:
+        settings = {key: metric.result.get(key) for key in _SETTINGS}
+        tool_name = _tool_name(metric.result)
+        builder.measured(f"deepeval {tool_name}", (tool_name, "success"), settings)
+        scores[metric.name] = metric.result.get("score") if metric.is_judged else None
+        direction = _direction_of(metric.result) if metric.is_judged else None
         if direction is not None:
-            builder.directions[name] = direction
-        if broken and error is None:
-            reason = metric.get("error") or metric.get("reason") or ""
-            if not reason and metric.get("score") is not None:
-                reason = f"its score is {metric['score']}"
-            error = RolloutError(
-                kind=f"{name} was not judged", message=str(reason), of_grader=True
-            )
-        if not metric.get("flaky"):
-            unsure |= broken
-            failed |= not broken and metric.get("success") is False
+            builder.directions[metric.name] = direction
+    unjudged = [metric for metric in metrics if not metric.is_judged]
     # deepeval counts an error of its judge as a failure
-    if unsure and not failed:
+    if any(metric.decides for metric in unjudged) and not _fails_anyway(metrics):
         scores["success"] = None
-    return MetricGrades(scores=scores, error=error)
+    error = unjudged[0].error() if unjudged else None
+    return CaseGrades(scores=scores, error=error)
+
+
+def _metrics_of(case: Mapping[str, JsonValue]) -> list[Metric]:
+    """List the metrics of a case; a name that occurs again gets a number."""
+    metrics: list[Metric] = []
+    for key in DEEPEVAL_METRICS:
+        results = json_values.objects(case.get(key))
+        if results:
+            break
+    else:
+        return metrics
+    names = {"success"}
+    for result in results:
+        name = _tool_name(result)
+        if name in names:
+            count = sum(other.startswith(name) for other in names)
+            name = f"{name} {1 + count}"
+        names.add(name)
+        metrics.append(Metric(name=name, result=result))
+    return metrics
+
+
+def _tool_name(result: Mapping[str, JsonValue]) -> str:
+    return str(json_values.first(result, "name", "metric"))
+
+
+def _fails_anyway(metrics: Sequence[Metric]) -> bool:
+    """Check whether a metric that was judged failed."""
+    return any(
+        metric.decides and metric.is_judged and metric.result.get("success") is False
+        for metric in metrics
+    )
 
 
 def _direction_of(metric: Mapping[str, JsonValue]) -> Literal["higher", "lower"] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -23,19 +24,37 @@ if TYPE_CHECKING:
 
 _PROMPTFOO: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
-_ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
 _TESTS: Final = ("success", "score")
+_ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold, 0 none
+_NO_ASSERTIONS: Final = "No assertions"
+_SCORING_FAILED: Final = "Scoring function error:"
+_NEGATED: Final = "not-"
 _variable = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-# the name of a test of a CSV
-_is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match
-# How promptfoo begins the reason of an assertion whose own code or endpoint failed: it records
-# this nowhere else, except for judges (graderError). From its assertions for Python, JavaScript,
-# Ruby and webhooks, and from what they run.
+# How the reason begins if an assertion's own code, endpoint or judge failed.
 _crashed = re.compile(
     r"(Python code execution failed|Error running Python script|Python assertion error"
     r"|Ruby code execution failed|Error running Ruby script|Custom function threw error"
-    r"|Webhook error|Could not perform remote grading|API error|API call error)(:| in )"
+    r"|Webhook error|Could not perform remote grading|Moderation API error"
+    r"|Search rubric evaluation failed|Invalid regex pattern|Error parsing output"
+    r"|Factuality checker output did not match expected format|Invalid category value"
+    r"|API error|API call error|API response error)(:| in )"
+    r"|HTTP call failed with status|No output$"
+    r"|(llm-rubric|factuality|model-graded-closedqa) produced malformed"
+    r"|Could not extract (JSON|context)|Could not parse context|Request timed out after"
 ).match
+# How the reason begins if a judge of these types judged; any other is that of its failure.
+_JUDGED: Final = {
+    "similar": ("Similarity ", "None of the provided values met"),
+    "classifier": ("Classification ", "Maximum classification score "),
+    "model-graded-closedqa": ("The submission ",),
+    "answer-relevance": ("Relevance ",),
+    "context-recall": ("Recall ",),
+    "context-relevance": ("Context relevance ", "Relevance "),
+    "context-faithfulness": ("Faithfulness ",),
+    "select-best": ("Output ",),
+}
+# the name of a test of a CSV
+_is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -141,7 +160,7 @@ def _compare_counts(
     builder: ChunkBuilder,
 ) -> None:
     """Compare the counts that a file states with those of its results."""
-    errors = sum(map(_failed, rows))
+    errors = sum(map(_has_error, rows))
     passed = sum(row.get("success") is True for row in rows)
     failures = len(rows) - passed
     if "errors" in stats:  # early versions counted errors as failures
@@ -170,126 +189,6 @@ def _measure_assertions(
         )
 
 
-# -- scores ----------------------------------------------------------------------------------
-
-
-class Grades(msgspec.Struct, frozen=True):
-    """The scores of a result, None where nobody judged, and the reason."""
-
-    scores: Mapping[str, JsonValue]
-    error: RolloutError | None = None
-
-
-def _grades(row: Mapping[str, JsonValue]) -> Grades:
-    """Read a result's scores, and why some are missing."""
-    parts = json_values.objects(
-        json_values.lookup(row, "gradingResult.componentResults")
-    )
-    named = _named_scores(row, parts)
-    scores = {name: row.get(name) for name in _TESTS} | named
-    if _failed(row):
-        error = RolloutError(kind="error", message=str(row.get("error") or ""))
-        return Grades(scores=dict.fromkeys(scores), error=error)
-    broken = [part for part in parts if _grader_failed(part)]
-    if not broken:
-        return Grades(scores=scores)
-    # promptfoo counts an assertion that crashed as a failure with a score of 0
-    lost = {"score"}.union(*(_named_in(part) for part in broken))
-    if not _is_decided(row, parts):
-        lost.add("success")
-    kept = {name: None if name in lost else value for name, value in scores.items()}
-    reason = broken[0].get("reason") or row.get("error") or ""
-    error = RolloutError("the grader failed", str(reason), of_grader=True)
-    return Grades(scores=kept, error=error)
-
-
-def _is_decided(
-    row: Mapping[str, JsonValue], parts: Sequence[Mapping[str, JsonValue]]
-) -> bool:
-    """Check whether a test failed or passed whatever the graders that failed would say."""
-    threshold = json_values.number(json_values.lookup(row, "testCase.threshold"))
-    if threshold is not None:  # of the mean score: the graders could only have added
-        return row.get("success") is True
-    return any(part.get("pass") is False and not _grader_failed(part) for part in parts)
-
-
-def _grader_failed(part: Mapping[str, JsonValue]) -> bool:
-    if json_values.lookup(part, "metadata.graderError") is True:
-        return True
-    reason = part.get("reason")
-    failed = part.get("pass") is False
-    return failed and isinstance(reason, str) and _crashed(reason) is not None
-
-
-def _named_in(part: Mapping[str, JsonValue]) -> set[str]:
-    """List the named scores that an assertion contributes to."""
-    own = json_values.lookup(part, "assertion.metric")
-    return {str(own), *json_values.mapping(part.get("namedScores"))}
-
-
-def _named_scores(
-    row: Mapping[str, JsonValue], parts: Sequence[Mapping[str, JsonValue]]
-) -> JsonObject:
-    """Read the named scores as means over the assertions of a name.
-
-    Versions that write ``namedScoreWeights`` write means; those before wrote sums.
-    """
-    grading = json_values.mapping(row.get("gradingResult"))
-    named = json_values.mapping(row.get("namedScores"))
-    if "namedScoreWeights" in grading:
-        return named
-    counts = json_values.mapping(
-        json_values.first(grading, "namedScoresCount") or row.get("namedScoresCount")
-    )
-    variables = json_values.mapping(_variables(row))
-    return {
-        name: _mean_of(total, _contributions(name, parts, variables), counts.get(name))
-        for name, total in named.items()
-    }
-
-
-def _contributions(
-    name: str,
-    parts: Sequence[Mapping[str, JsonValue]],
-    variables: Mapping[str, JsonValue],
-) -> list[float]:
-    """List the scores of the assertions that have a name, which may hold variables of the test."""
-
-    def filled_in(match: re.Match[str]) -> str:
-        return str(variables.get(match[1], match[0]))
-
-    given = []
-    for part in parts:
-        metric = json_values.lookup(part, "assertion.metric")
-        if isinstance(metric, str) and _variable.sub(filled_in, metric) == name:
-            given.append(part.get("score"))
-    given += [json_values.mapping(part.get("namedScores")).get(name) for part in parts]
-    numbers = map(json_values.number, given)
-    return [number for number in numbers if number is not None]
-
-
-def _mean_of(total: JsonValue, scores: Sequence[float], count: JsonValue) -> JsonValue:
-    """Divide a sum by the number of its scores; what is no sum of them stays."""
-    amount = json_values.number(total)
-    number = json_values.number(count)
-    if amount is None:
-        return total
-    if number is not None and number >= 1:
-        return amount / number
-    is_sum = len(scores) > 1 and math.isclose(
-        amount, math.fsum(scores), rel_tol=1e-9, abs_tol=1e-9
-    )
-    return amount / len(scores) if is_sum else total
-
-
-def _failed(row: Mapping[str, JsonValue]) -> bool:
-    reason = row.get("failureReason")
-    if reason is not None:
-        return bool(reason == _ERROR)
-    # before there were reasons, an assertion that does not hold was an error as well
-    return bool(row.get("error")) and not row.get("gradingResult")
-
-
 def _usage_of_row(row: Mapping[str, JsonValue]) -> dict[str, float]:
     tokens = json_values.mapping(
         row.get("tokenUsage") or json_values.lookup(row, "response.tokenUsage")
@@ -303,3 +202,273 @@ def _usage_of_row(row: Mapping[str, JsonValue]) -> dict[str, float]:
         tokens = {key: tokens.get(key) for key in ("cached", "total")}
     cost = row.get("cost") or json_values.lookup(row, "response.cost")
     return usage({**tokens, "cost": cost}, latency_ms=row.get("latencyMs"))
+
+
+# -- scores ----------------------------------------------------------------------------------
+#
+# promptfoo counts an assertion that could not judge (its code, its endpoint or its judge failed) as
+# a failure with a score of 0. Newer versions say so of some (graderError); of the others, and in
+# older versions, only the reason tells.
+
+
+class Grades(msgspec.Struct, frozen=True):
+    """The scores of a result, None where nobody judged, and the reason."""
+
+    scores: Mapping[str, JsonValue]
+    error: RolloutError | None = None
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The result of an assertion, or of a set of them with those of its members."""
+
+    result: Mapping[str, JsonValue]
+    members: Sequence[Mapping[str, JsonValue]]
+
+    @property
+    def leaves(self) -> Sequence[Mapping[str, JsonValue]]:
+        """The results of single assertions."""
+        return self.members or (self.result,)
+
+
+def _grades(row: Mapping[str, JsonValue]) -> Grades:
+    """Read a result's scores, and why some are missing."""
+    grading = json_values.mapping(row.get("gradingResult"))
+    parts = _parts(json_values.objects(grading.get("componentResults")))
+    scores: JsonObject = {name: row.get(name) for name in _TESTS}
+    scores |= _named_scores(row, grading, parts)
+    if _is_unjudged(row):
+        message = str(row.get("error") or "")
+        return _without_all(scores, RolloutError(kind="error", message=message))
+    reason = str(grading.get("reason") or "")
+    if reason == _NO_ASSERTIONS and not parts:
+        message = "the test has no assertions"
+        error = RolloutError(kind="not scored", message=message, of_grader=True)
+        return _without_all(scores, error)
+    broken = [leaf for part in parts for leaf in part.leaves if _grader_failed(leaf)]
+    if broken:
+        lost = _lost_scores(row, parts)
+        reason = str(broken[0].get("reason") or row.get("error") or "")
+    elif reason.startswith(_SCORING_FAILED):
+        lost = set(_TESTS)
+    else:
+        return Grades(scores=scores)
+    kept = {name: None if name in lost else value for name, value in scores.items()}
+    error = RolloutError(kind="the grader failed", message=reason, of_grader=True)
+    return Grades(scores=kept, error=error)
+
+
+def _has_error(row: Mapping[str, JsonValue]) -> bool:
+    """Check whether promptfoo counts a result as an error."""
+    reason = row.get("failureReason")
+    if reason is not None:
+        return bool(reason == _ERROR)
+    # before there were reasons, an assertion that does not hold was an error as well
+    return bool(row.get("error")) and not row.get("gradingResult")
+
+
+def _is_unjudged(row: Mapping[str, JsonValue]) -> bool:
+    """Check whether no assertion was run: on an error, or because there was no output."""
+    if _has_error(row):
+        return True
+    failed_without_reason = (
+        row.get("failureReason") == 0 and row.get("success") is False
+    )
+    return failed_without_reason and not row.get("gradingResult")
+
+
+def _without_all(scores: Mapping[str, JsonValue], error: RolloutError) -> Grades:
+    return Grades(scores=dict.fromkeys(scores), error=error)
+
+
+def _parts(results: Sequence[JsonObject]) -> list[Part]:
+    """Put the results of sets together with those of their members, which follow them."""
+    parts = []
+    following = list(results)
+    while following:
+        result = following.pop(0)
+        members = json_values.objects(result.get("componentResults"))
+        parts.append(Part(result=result, members=members))
+        listed = following[: len(members)]
+        if list(map(_outcome, listed)) == list(map(_outcome, members)):
+            following = following[len(members) :]
+    return parts
+
+
+def _outcome(result: Mapping[str, JsonValue]) -> tuple[JsonValue, ...]:
+    return result.get("pass"), result.get("score"), result.get("reason")
+
+
+# -- assertions that could not judge -------------------------------------------------------------
+
+
+def _grader_failed(result: Mapping[str, JsonValue]) -> bool:
+    """Check whether an assertion could not judge."""
+    if json_values.lookup(result, "metadata.graderError") is True:
+        return True
+    reason = result.get("reason")
+    if not isinstance(reason, str):
+        return False
+    kind = str(json_values.lookup(result, "assertion.type") or "")
+    judged = _JUDGED.get(kind.removeprefix(_NEGATED))
+    if judged is not None:
+        # a failure has the score 0, which `not-` may turn around
+        is_extreme = result.get("score") in (0, 1)
+        return is_extreme and not reason.startswith(judged) and not _passed(result)
+    return not _passed(result) and _crashed(reason) is not None
+
+
+def _passed(result: Mapping[str, JsonValue]) -> bool:
+    """Check whether an assertion passed as such, not for its weight or its `not-`."""
+    kind = str(json_values.lookup(result, "assertion.type") or "")
+    is_plain = not kind.startswith(_NEGATED) and not _has_no_weight(result)
+    return is_plain and result.get("pass") is not False
+
+
+def _has_no_weight(result: Mapping[str, JsonValue]) -> bool:
+    """Check for the weight 0, with which an assertion always passes."""
+    return json_values.lookup(result, "assertion.weight") == 0
+
+
+def _lost_scores(row: Mapping[str, JsonValue], parts: Sequence[Part]) -> set[str]:
+    """Name the scores that assertions which could not judge are part of."""
+    variables = json_values.mapping(_variables(row))
+    lost: set[str] = set()
+    for part in parts:
+        broken = [leaf for leaf in part.leaves if _grader_failed(leaf)]
+        for leaf in broken:
+            lost |= _names_in(leaf, variables)
+        if any(not _has_no_weight(leaf) for leaf in broken):
+            lost.add("score")
+            lost |= _names_of_set(part)
+    if not _is_decided(row, parts):
+        lost.add("success")
+    return lost
+
+
+def _is_decided(row: Mapping[str, JsonValue], parts: Sequence[Part]) -> bool:
+    """Check whether a test failed or passed whatever the graders that failed would say."""
+    test = json_values.mapping(row.get("testCase"))
+    if test.get("assertScoringFunction") is not None:
+        return False
+    threshold = json_values.number(test.get("threshold"))
+    if threshold is None and any(map(_fails_anyway, parts)):
+        return True
+    # a threshold is one of the mean score, to which the graders could only have added
+    return row.get("success") is True and not any(map(_passes_by_failure, parts))
+
+
+def _fails_anyway(part: Part) -> bool:
+    """Check whether an assertion or a set fails for other reasons than a grader that failed."""
+    if part.result.get("pass") is not False:
+        return False
+    if not any(map(_grader_failed, part.leaves)):
+        return True
+    settings = json_values.lookup(part.result, "metadata.assertionSet")
+    if not isinstance(settings, dict) or "threshold" in settings:
+        return False
+    return any(
+        leaf.get("pass") is False and not _grader_failed(leaf) for leaf in part.leaves
+    )
+
+
+def _passes_by_failure(part: Part) -> bool:
+    """Check whether the failure of a grader was turned into a pass, as by `not-`."""
+    return any(
+        leaf.get("pass") is True and _grader_failed(leaf) and not _has_no_weight(leaf)
+        for leaf in part.leaves
+    )
+
+
+# -- named scores --------------------------------------------------------------------------------
+
+
+def _named_scores(
+    row: Mapping[str, JsonValue],
+    grading: Mapping[str, JsonValue],
+    parts: Sequence[Part],
+) -> JsonObject:
+    """Read the named scores as means over the assertions of a name.
+
+    Versions that write ``namedScoreWeights`` write means, and 0 if all of a name's assertions have
+    no weight; those before wrote sums.
+    """
+    named = json_values.mapping(row.get("namedScores"))
+    variables = json_values.mapping(_variables(row))
+    weights = grading.get("namedScoreWeights")
+    counts = json_values.mapping(
+        json_values.first(grading, "namedScoresCount") or row.get("namedScoresCount")
+    )
+    scores: JsonObject = {}
+    for name, value in named.items():
+        contributions = list(_contributions(name, parts, variables))
+        if not isinstance(weights, dict):
+            scores[name] = _mean_of(value, contributions, counts.get(name))
+        elif weights.get(name) == 0 and contributions:
+            scores[name] = fmean(contributions)
+        else:
+            scores[name] = value
+    return scores
+
+
+def _metric_of(
+    result: Mapping[str, JsonValue], variables: Mapping[str, JsonValue]
+) -> str | None:
+    """Get the name that an assertion's score has, which may hold variables of the test."""
+
+    def filled_in(match: re.Match[str]) -> str:
+        return str(variables.get(match[1], match[0]))
+
+    metric = json_values.lookup(result, "assertion.metric")
+    return _variable.sub(filled_in, metric) if isinstance(metric, str) else None
+
+
+def _names_in(
+    result: Mapping[str, JsonValue], variables: Mapping[str, JsonValue]
+) -> set[str]:
+    """Name the scores that an assertion contributes to."""
+    names = set(json_values.mapping(result.get("namedScores")))
+    metric = _metric_of(result, variables)
+    if metric is not None:
+        names.add(metric)
+    return names
+
+
+def _names_of_set(part: Part) -> set[str]:
+    """Name the score of a set of assertions."""
+    name = json_values.lookup(part.result, "metadata.assertionSet.metric")
+    return {name} if isinstance(name, str) else set()
+
+
+def _contributions(
+    name: str, parts: Sequence[Part], variables: Mapping[str, JsonValue]
+) -> Iterator[float]:
+    """Yield the scores of the assertions that have a name."""
+    for part in parts:
+        if part.members and name in _names_of_set(part):
+            yield from _numbers(part.result.get("score"))
+        for leaf in part.leaves:
+            if _metric_of(leaf, variables) == name:
+                yield from _numbers(leaf.get("score"))
+            inner = json_values.mapping(leaf.get("namedScores"))
+            yield from _numbers(inner.get(name))
+
+
+def _numbers(value: JsonValue) -> Iterator[float]:
+    amount = json_values.number(value)
+    if amount is not None:
+        yield amount
+
+
+def _mean_of(total: JsonValue, scores: Sequence[float], count: JsonValue) -> JsonValue:
+    """Divide a sum by the number of its scores; what is no sum of them stays."""
+    amount = json_values.number(total)
+    number = json_values.number(count)
+    if amount is None:
+        return total
+    if number is not None and number >= 1:
+        return amount / number
+    summed = math.fsum(scores)
+    is_sum = math.isclose(amount, summed, rel_tol=1e-9, abs_tol=1e-9)
+    if len(scores) > 1 and is_sum:
+        return amount / len(scores)
+    return total

@@ -383,53 +383,104 @@ class Explains:
 """
 
 
-def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "sesame-opens")
-    scored.data(
-        {"score": 0.5, "text": "für \U0001f600"},
-        {"score": 1, "text": "x" * 3950 + "sesame-opens" + "y" * 9000},
-        {"score": "bad", "text": ""},
-        {"score": 1, "text": "\ud800", "mode": "html"},
-        {"text": "no score"},
-    )
-    scored.bench(
-        "expect: {max_missing: 60%}\nmetrics: mean_reward",
-        more="api_key_secret: my-key",
-    )
-    scored.write("conftest.py", EXPLAINS)
-    explains = f"    - {{type: explains, url: '{scored.endpoint.at('/score')}'}}\n"
-    scored.bench("metrics: mean_reward", scorer=explains, name="b.bench.yaml")
-    scored.run().assert_outcomes(passed=2)
-    requests = [row["requests"] for row in scored.row_scores()][:5]
-    assert requests[0] == [
+def test_a_request_is_written_with_its_answer(scored):
+    scored.data({"score": 0.5, "text": "für \U0001f600"})
+    scored.bench("metrics: mean_reward")
+    scored.run().assert_outcomes(passed=1)
+    (row,) = scored.row_scores()
+    assert row["requests"] == [
         {
             "request": '{"score":0.5,"mode":null,"text":"für \U0001f600"}',
             "answer": '{"result":{"score":0.5}}',
         }
     ]
-    (long,) = requests[1]
+
+
+def test_a_request_of_a_failed_row_is_written_too(scored):
+    scored.data({"score": 1, "text": "good"}, {"score": "bad", "text": ""})
+    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward")
+    scored.run().assert_outcomes(passed=1)
+    failed = scored.row_scores()[1]
+    assert failed["requests"][0]["answer"] == '{"result":{"score":"bad"}}'
+
+
+def test_a_row_that_nothing_was_asked_for_has_no_request(scored):
+    scored.data({"score": 1, "text": "good"}, {"text": "no score"})
+    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward")
+    scored.run().assert_outcomes(passed=1)
+    assert scored.row_scores()[1]["requests"] == []
+
+
+def test_a_request_that_got_no_json_is_written_without_an_answer(scored):
+    scored.data(
+        {"score": 1, "text": "good"}, {"score": 1, "text": "\ud800", "mode": "html"}
+    )
+    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward")
+    scored.run().assert_outcomes(passed=1)
+    assert scored.row_scores()[1]["requests"] == [
+        {"request": '{"score":1,"mode":"html","text":"\\ud800"}', "answer": None}
+    ]
+
+
+LONG_WITH_KEY = "x" * 3950 + "sesame-opens" + "y" * 9000
+
+
+def test_a_long_request_is_cut_after_its_secret_is_hidden(scored, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    scored.data({"score": 1, "text": LONG_WITH_KEY})
+    scored.bench("metrics: mean_reward", more="api_key_secret: my-key")
+    scored.run().assert_outcomes(passed=1)
+    (long,) = scored.row_scores()[0]["requests"]
     written, mark = long["request"].split("…")
     assert len(written) == 4000
     assert "***" in written
     assert re.fullmatch(r" \(of \d+ characters\)", mark)
-    assert requests[2][0]["answer"] == '{"result":{"score":"bad"}}'
-    assert requests[3] == [
-        {"request": '{"score":1,"mode":"html","text":"\\ud800"}', "answer": None}
-    ]
-    assert requests[4] == []
-    reasons = [row.get("reasons") for row in scored.row_scores()][5:]
-    assert reasons[0] == [{"scores": ["length"], "reason": "it says für \U0001f600"}]
-    assert re.fullmatch(
-        r"it says x{3950}\*\*\*y+… \(of 1\d+ characters\)", reasons[1][0]["reason"]
+
+
+@pytest.fixture
+def explained(scored, monkeypatch):
+    """Rows that a scorer explains, among them one without a reason and a long one with a key."""
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    scored.data(
+        {"text": "für \U0001f600"},
+        {"text": LONG_WITH_KEY},
+        {"text": ""},
+        {"text": "\ud800"},
     )
+    scored.write("conftest.py", EXPLAINS)
+    explains = f"    - {{type: explains, url: '{scored.endpoint.at('/score')}'}}\n"
+    scored.bench("metrics: mean_reward", scorer=explains)
+    scored.run().assert_outcomes(passed=1)
+    return scored
+
+
+def test_the_reason_of_a_score_is_written_with_the_row(explained):
+    reasons = [row.get("reasons") for row in explained.row_scores()]
+    assert reasons[0] == [{"scores": ["length"], "reason": "it says für \U0001f600"}]
     assert reasons[2] is None
     assert reasons[3][0]["reason"] == "it says \\ud800"
-    first = scored.artifacts()
-    assert b"sesame" not in first[1]
-    scored.run("-n1")
-    assert scored.artifacts() == first
-    scored.run("--evalmetrics-no-journal")
-    assert scored.artifacts()[1] == first[1]
+
+
+def test_a_long_reason_is_cut_after_its_secret_is_hidden(explained):
+    reason = explained.row_scores()[1]["reasons"][0]["reason"]
+    assert re.fullmatch(r"it says x{3950}\*\*\*y+… \(of 1\d+ characters\)", reason)
+
+
+def test_artifacts_hold_no_secret(explained):
+    for data in explained.artifacts():
+        assert b"sesame" not in data
+
+
+def test_a_worker_writes_the_same_artifacts(explained):
+    first = explained.artifacts()
+    explained.run("-n1")
+    assert explained.artifacts() == first
+
+
+def test_a_run_without_a_journal_writes_the_same_rows(explained):
+    first = explained.artifacts()
+    explained.run("--evalmetrics-no-journal")
+    assert explained.artifacts()[1] == first[1]
 
 
 HINTS = """

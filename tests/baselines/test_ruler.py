@@ -350,57 +350,98 @@ TOOLS = [
 ]
 
 
-def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
-    def write(**measures):
-        for number, (tool, _, _) in enumerate(TOOLS):
-            project.write(f"runs{number}.json", tool(**measures))
+BEFORE = {"judge": "j1", "threshold": 0.8, "version": 1}
+AFTER = {"judge": "j2", "threshold": 0.4, "version": 2}
 
+
+def write_files(project, measures, stem="runs"):
+    """Write a file of each tool, scored by these measures."""
+    for number, (write, _, _) in enumerate(TOOLS):
+        project.write(f"{stem}{number}.json", write(**measures))
+
+
+def write_benchmarks(project, **keys):
     for number, (_, reward, _) in enumerate(TOOLS):
-        over(project, f"runs{number}.json", reward, name=f"tool{number}")
-    write(judge="j1", threshold=0.8, version=1)
+        over(project, f"runs{number}.json", reward, name=f"tool{number}", **keys)
+
+
+@pytest.fixture
+def tools(project):
+    """A recorded benchmark over a file of each tool."""
+    write_benchmarks(project)
+    write_files(project, BEFORE)
     assert project.run(UPDATE).ret == 0
+    return project
+
+
+def mean_rewards(project):
+    """Return the check of each benchmark's mean reward, beside what changed in its file."""
+    checks = []
+    for entry in project.report()["benchmarks"]:
+        (check,) = [c for c in entry["checks"] if c["name"] == "mean_reward"]
+        checks.append(check)
+    changes = [changes for _, _, changes in TOOLS]
+    return zip(checks, changes, strict=True)
+
+
+def test_no_secret_of_a_tool_s_file_is_recorded(tools):
     for number in range(len(TOOLS)):
-        assert (
-            "sk-secret"
-            not in project.baseline(f"tool{number}.bench/math.json").read_text()
-        )
-    assert project.run().ret == 0
-    write(judge="j2", threshold=0.4, version=2)
-    project.run().assert_outcomes(failed=len(TOOLS))
-    for entry, (_, _, changes) in zip(
-        project.report()["benchmarks"], TOOLS, strict=True
-    ):
-        (check,) = [
-            check for check in entry["checks"] if check["name"] == "mean_reward"
-        ]
+        baseline = tools.baseline(f"tool{number}.bench/math.json")
+        assert "sk-secret" not in baseline.read_text()
+
+
+def test_files_that_were_scored_alike_are_compared(tools):
+    assert tools.run().ret == 0
+
+
+def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(tools):
+    write_files(tools, AFTER)
+    tools.run().assert_outcomes(failed=len(TOOLS))
+    for check, changes in mean_rewards(tools):
         assert check["verdict"] == "INCONCLUSIVE"
-        assert all(change in check["reason"] for change in changes), check["reason"]
-        assert check["hint"].startswith(
-            "record a new baseline with `pytest --evalmetrics-update`, or score "
-        )
+        for change in changes:
+            assert change in check["reason"]
+
+
+def test_the_way_out_is_a_new_baseline_for_nothing_can_score_a_tool_s_file_anew(tools):
+    write_files(tools, AFTER)
+    tools.run()
+    for check, _ in mean_rewards(tools):
+        way = "record a new baseline with `pytest --evalmetrics-update`, or score "
+        assert check["hint"].startswith(way)
         assert "rescore" not in check["hint"]
 
-    for number, (tool, reward, _) in enumerate(TOOLS):  # another run's files say it too
-        project.write(f"old{number}.json", tool(judge="j1", threshold=0.8, version=1))
+
+def against_other_files(project):
+    """Compare each tool's file with another run's."""
+    for number, (_, reward, _) in enumerate(TOOLS):
         other = f"{{rollouts: old{number}.json}}"
-        over(
-            project, f"runs{number}.json", reward, name=f"tool{number}", baseline=other
-        )
+        file = f"runs{number}.json"
+        over(project, file, reward, name=f"tool{number}", baseline=other)
+    write_files(project, BEFORE, stem="old")
+
+
+def test_another_run_s_files_say_what_scored_them_too(project):
+    against_other_files(project)
+    write_files(project, AFTER)
     project.run().assert_outcomes(failed=len(TOOLS))
-    for entry, (_, _, changes) in zip(
-        project.report()["benchmarks"], TOOLS, strict=True
-    ):
-        (check,) = [
-            check for check in entry["checks"] if check["name"] == "mean_reward"
-        ]
+    for check, changes in mean_rewards(project):
         assert check["verdict"] == "INCONCLUSIVE"
-        assert all(change in check["reason"] for change in changes), check["reason"]
-    write(judge="j1", threshold=0.8, version=1)
-    assert project.run("--snapshot-warn-unused").ret == 0
-    project.rows(
-        "old0.json",
-        [{"_ng_task_index": n, "reward": 1, "success": 1} for n in range(3)],
-    )
+        for change in changes:
+            assert change in check["reason"]
+
+
+def test_another_run_s_files_that_were_scored_alike_are_compared(project):
+    against_other_files(project)
+    write_files(project, BEFORE)
+    assert project.run().ret == 0
+
+
+def test_another_run_s_file_that_says_nothing_of_its_scorer_is_noted(project):
+    against_other_files(project)
+    write_files(project, BEFORE)
+    plain = [{"_ng_task_index": n, "reward": 1, "success": 1} for n in range(3)]
+    project.rows("old0.json", plain)
     project.run()
     notes = project.report()["benchmarks"][0]["notes"]
     assert any("holds no fingerprint of what measures" in note for note in notes)

@@ -37,53 +37,79 @@ def record(project, shifts):
         assert project.run(*ADD).ret == 0
 
 
-def test_runs_are_kept_side_by_side(project):
+@pytest.fixture
+def three_runs(project):
+    """A project whose baseline has three runs."""
     record(project, [0.0] * 3)
-    doc = baseline(project)
-    agent = doc["agents"]["agent"]
-    assert [len(run) for run in agent["tasks"]["0"]["reward"]] == [4, 4, 4]
-    metric = agent["key_metrics"]["mean_reward"]
-    assert metric["value"] == pytest.approx(np.mean(metric["runs"]))
-    every = np.array([row["reward"] for row in agent["tasks"].values()])
-    assert metric["runs"] == pytest.approx(every.mean(axis=(0, 2)).tolist())
+    return project
+
+
+def recorded_rewards(project):
+    """Return the rewards of a baseline, shape (tasks, runs, rollouts)."""
+    rows = baseline(project)["agents"]["agent"]["tasks"].values()
+    return np.array([row["reward"] for row in rows])
+
+
+def test_runs_are_kept_side_by_side(three_runs):
+    assert recorded_rewards(three_runs).shape == (300, 3, 4)
+    assert len(baseline(three_runs)["provenance"]["runs"]) == 3
+
+
+def test_a_metric_is_recorded_with_its_value_in_each_run(three_runs):
+    metric = baseline(three_runs)["agents"]["agent"]["key_metrics"]["mean_reward"]
+    means = recorded_rewards(three_runs).mean(axis=(0, 2))
+    assert metric["runs"] == pytest.approx(means.tolist())
+    assert metric["value"] == pytest.approx(means.mean())
     assert "interval" not in metric
-    assert all(type(x) is int for run in agent["tasks"]["0"]["reward"] for x in run)
-    assert len(doc["provenance"]["runs"]) == 3
-    text = project.baseline().read_text()
-    assert sum('"reward": [[' in line for line in text.splitlines()) == 300
-    assert project.run().ret == 0
-    facts = check(project)["comparison"]
+
+
+def test_whole_numbers_stay_whole_and_each_task_is_a_line(three_runs):
+    first = baseline(three_runs)["agents"]["agent"]["tasks"]["0"]["reward"]
+    assert {type(reward) for run in first for reward in run} == {int}
+    lines = three_runs.baseline().read_text().splitlines()
+    assert sum('"reward": [[' in line for line in lines) == 300
+
+
+def test_a_run_is_compared_with_all_runs_of_the_baseline(three_runs):
+    assert three_runs.run().ret == 0
+    facts = check(three_runs)["comparison"]
     assert facts["runs"] == 3
     assert facts["rollouts_baseline"] == 3600
-    assert facts["baseline"] == pytest.approx(every.mean())
-    agent["tasks"]["7"]["reward"].pop()
-    project.baseline().write_text(json.dumps(doc))
-    result = project.run()
+    assert facts["baseline"] == pytest.approx(recorded_rewards(three_runs).mean())
+
+
+def test_a_task_that_lacks_a_run_of_the_baseline_is_named(three_runs):
+    document = baseline(three_runs)
+    document["agents"]["agent"]["tasks"]["7"]["reward"].pop()
+    three_runs.baseline().write_text(json.dumps(document))
+    result = three_runs.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*task '7' of agent has not the numbers of 3 runs*"])
 
 
-def test_the_oldest_run_leaves_and_an_update_alone_starts_again_with_one(project):
+def test_the_oldest_run_leaves(project):
     bench(project, "baseline: {runs: 2}")
     means = []
     for seed in range(3):
         write(project, "runs.jsonl", seed)
         assert project.run(*ADD).ret == 0
-        means.append(
-            project.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"]
-        )
-    assert (
-        baseline(project)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"]
-        == means[1:]
-    )
+        agent = project.report()["benchmarks"][0]["agents"][0]
+        means.append(agent["key_metrics"]["mean_reward"])
+    metric = baseline(project)["agents"]["agent"]["key_metrics"]["mean_reward"]
+    assert metric["runs"] == means[1:]
     assert len(baseline(project)["provenance"]["runs"]) == 2
+
+
+def test_an_update_alone_starts_again_with_one_run(project):
+    record(project, [0.0] * 2)
     assert project.run("--snapshot-update").ret == 0
     agent = baseline(project)["agents"]["agent"]
     assert agent["tasks"]["0"]["reward"][0] in (0, 1)
     assert "runs" not in agent["key_metrics"]["mean_reward"]
     assert project.run().ret == 0
     facts = check(project)["comparison"]
-    assert (facts["runs"], facts["run_sd"]) == (1, None)
+    assert facts["runs"] == 1
+    assert facts["run_sd"] is None
 
 
 def test_a_shift_within_the_spread_of_runs_is_no_regression(project):

@@ -59,10 +59,15 @@ def test_a_rollout_without_a_transcript_stays_unknown():
     np.testing.assert_array_equal(back.scores["tool_calls"], [1, np.nan])
 
 
+def test_one_without_tasks_is_of_no_rollouts():
+    table, _ = table_of(run(1, tasks=5))
+    empty = structs.replace(described(table), tasks={})
+    assert len(recorded(empty, table)) == 0
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda document: structs.replace(document, tasks={}),
         lambda document: structs.replace(document, shapes={}),
         lambda document: structs.replace(document, columns=document.columns[:-1]),
         lambda document: structs.replace(
@@ -76,8 +81,5 @@ def test_a_rollout_without_a_transcript_stays_unknown():
 def test_a_damaged_one_is_refused_with_the_way_out(damage):
     table, _ = table_of(run(1, tasks=5))
     document = damage(described(table))
-    if not document.tasks:
-        assert len(recorded(document, table)) == 0
-        return
     with pytest.raises(BaselineError, match="this baseline is damaged"):
         recorded(document, table)

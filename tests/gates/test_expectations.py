@@ -129,60 +129,76 @@ def test_completeness(judged):
     assert [each["missing"]["value"] for each in checks[-2:]] == [2 / 39, 0.25]
 
 
+BOUNDS = [
+    # the mean reward, its bounds, verdict
+    (0.7, "{min: 0.7}", "PASS"),
+    (0.7 - 5e-10, "{min: 0.7}", "PASS"),
+    (0.7 - 2e-9, "{min: 0.7}", "FAIL"),
+    (2000.001, "{max: 2000}", "FAIL"),
+    (2000 + 1e-6, "{max: 2000}", "PASS"),  # a billionth of the bound
+    (0.1, "{min: 0.2, max: 0.3}", "FAIL"),
+    (0.4, "{min: 0.2, max: 0.3}", "FAIL"),
+    (-1.1, "{min: -1.0}", "FAIL"),
+    (0.0, "{min: 0.0}", "PASS"),
+    (0.7, "{min: 0.6, bound: lower}", "INCONCLUSIVE"),  # there is no interval
+]
+
+
 def test_a_value_against_its_bounds(judged):
     cases = [
-        # the mean reward, its bounds, verdict
-        (0.7, "{min: 0.7}", "PASS"),
-        (0.7 - 5e-10, "{min: 0.7}", "PASS"),
-        (0.7 - 2e-9, "{min: 0.7}", "FAIL"),
-        (2000.001, "{max: 2000}", "FAIL"),
-        (2000 + 1e-6, "{max: 2000}", "PASS"),  # a billionth of the bound
-        (0.1, "{min: 0.2, max: 0.3}", "FAIL"),
-        (0.4, "{min: 0.2, max: 0.3}", "FAIL"),
-        (-1.1, "{min: -1.0}", "FAIL"),
-        (0.0, "{min: 0.0}", "PASS"),
-        (0.7, "{min: 0.6, bound: lower}", "INCONCLUSIVE"),  # there is no interval
+        ([[mean]], f"thresholds: {{mean_reward: {bounds}}}")
+        for mean, bounds, _ in BOUNDS
     ]
+    checks = [by_name["mean_reward"] for by_name in judged(*cases)]
+    assert [check["value"] for check in checks] == [mean for mean, _, _ in BOUNDS]
+    verdicts = [verdict for _, _, verdict in BOUNDS]
+    assert [check["verdict"] for check in checks] == verdicts
+    has_reason = [bool(check["reason"]) for check in checks]
+    assert has_reason == [verdict != "PASS" for verdict in verdicts]
+
+
+def test_a_value_just_below_its_bound_is_not_rounded_to_it(judged):
+    case = ([[0.7 - 2e-9]], "thresholds: {mean_reward: {min: 0.7}}")
+    (checks,) = judged(case)
+    reason = checks["mean_reward"]["reason"]
+    assert reason == "mean_reward is 0.699999998, below 0.7"
+
+
+def test_a_bound_of_an_interval_that_is_not_there_has_a_way_out(judged):
+    case = ([[0.7]], "thresholds: {mean_reward: {min: 0.6, bound: lower}}")
+    (checks,) = judged(case)
+    check = checks["mean_reward"]
+    assert check["reason"].startswith("mean_reward has no interval: a single task says")
+    assert check["hint"]
+
+
+def test_an_end_of_the_interval_against_its_bound(judged):
     ends = [
-        # the end of the interval, its bound, verdict
-        ("lower", 0.44, "PASS"),
-        ("lower", 0.444, "FAIL"),
-        ("upper", 0.974, "PASS"),
-        ("upper", 0.975, "FAIL"),
+        # the end of the interval, its value as scipy computes it, its bound, verdict
+        ("lower", 0.4439045, 0.44, "PASS"),
+        ("lower", 0.4439045, 0.444, "FAIL"),
+        ("upper", 0.9747893, 0.974, "PASS"),
+        ("upper", 0.9747893, 0.975, "FAIL"),
     ]
-    checks = judged(
-        *(
-            ([[mean]], f"thresholds: {{mean_reward: {bounds}}}")
-            for mean, bounds, _ in cases
-        ),
-        *(
-            (
-                [[1]] * 8 + [[0]] * 2,
-                f"thresholds: {{pass@1: {{min: {low}, bound: {end}}}}}",
-            )
-            for end, low, _ in ends
-        ),
+    eight_of_ten = [[1]] * 8 + [[0]] * 2
+    cases = [
+        (eight_of_ten, f"thresholds: {{pass@1: {{min: {bound}, bound: {end}}}}}")
+        for end, _, bound, _ in ends
+    ]
+    checks = [by_name["pass@1"] for by_name in judged(*cases)]
+    for (end, value, bound, verdict), check in zip(ends, checks, strict=True):
+        assert check["value"] == pytest.approx(value, abs=1e-7)
+        assert check["bound"] == f"{end} end >= {bound}"
+        assert check["verdict"] == verdict
+
+
+def test_the_reason_names_the_end_that_is_out_of_bounds(judged):
+    case = (
+        [[1]] * 8 + [[0]] * 2,
+        "thresholds: {pass@1: {min: 0.444, bound: lower}}",
     )
-    means = [each["mean_reward"] for each in checks[: len(cases)]]
-    for case, check in zip(cases, means, strict=True):
-        assert (check["value"], check["verdict"]) == (case[0], case[2]), case
-        assert bool(check["reason"]) == (case[2] != "PASS"), case
-    assert (
-        means[2]["reason"] == "mean_reward is 0.699999998, below 0.7"
-    )  # it is not rounded
-    assert means[-1]["reason"].startswith(
-        "mean_reward has no interval: a single task says"
-    )
-    assert means[-1]["hint"]
-    exact = {"lower": 0.4439045, "upper": 0.9747893}  # as scipy computes them
-    for (end, low, verdict), each in zip(ends, checks[len(cases) :], strict=True):
-        check = each["pass@1"]
-        assert (check["verdict"], check["bound"]) == (verdict, f"{end} end >= {low}")
-        assert check["value"] == pytest.approx(exact[end], abs=1e-7)
-        assert (
-            check["reason"].startswith(f"the {end} end of pass@1 is 0.")
-            or verdict == "PASS"
-        )
+    (checks,) = judged(case)
+    assert checks["pass@1"]["reason"].startswith("the lower end of pass@1 is 0.")
 
 
 # -- thresholds on other scores than the reward ------------------------------------------------

@@ -20,79 +20,108 @@ def gate(project):
     return project.checks()["pass@1"]
 
 
-def test_a_run_is_held_against_the_last_runs_task_by_task(project):
+def value(project):
+    agent = project.report()["benchmarks"][0]["agents"][0]
+    return agent["estimates"]["pass@1"]["value"]
+
+
+@pytest.fixture
+def four_runs(project):
+    """A project with four runs in its history; the last one's worker wrote it too."""
     project.bench(FILE)
     rollouts(project, 1)
-    result = project.run(*KEEP)
-    result.stdout.fnmatch_lines(
+    assert project.run(*UPDATE).ret == 0
+    values = [value(project)]
+    for seed, workers in ((2, ()), (3, ()), (4, ("-n", "1"))):
+        rollouts(project, seed)
+        assert project.run(*KEEP, *workers).ret == 0
+        values.append(value(project))
+    return project, values
+
+
+def test_a_history_without_runs_is_nothing_to_compare_with(project):
+    project.bench(FILE)
+    rollouts(project, 1)
+    project.run(*KEEP).stdout.fnmatch_lines(
         ["*the history holds no run of this benchmark that counts*"]
     )
-    assert project.run(*UPDATE).ret == 0
-    values = [
-        project.report()["benchmarks"][0]["agents"][0]["estimates"]["pass@1"]["value"]
-    ]
-    for seed in (2, 3, 4):
-        rollouts(project, seed)
-        workers = ("-n", "1") if seed == 4 else ()  # compares, and is compared with
-        assert project.run(*KEEP, *workers).ret == 0
-        values.append(gate(project)["value"])
-    assert gate(project)["comparison"]["runs"] == 3
+
+
+def test_a_run_is_held_against_the_last_runs_task_by_task(four_runs):
+    project, values = four_runs
     rollouts(project, 5, drop=0.3)
     result = project.run(*KEEP)
-    facts = gate(project)["comparison"]
-    assert facts["baseline"] == pytest.approx(
-        sum(values[1:]) / 3
-    )  # the failed one's too
-    assert (facts["rollouts_baseline"], facts["tasks"], facts["runs"]) == (
-        720,
-        60,
-        3,
-    )
     result.stdout.fnmatch_lines(
         [
             "FAIL*pass@1 fell from*3 runs of the baseline, sd*",
             "*accept it with `pytest --evalmetrics-up*",
         ]
     )
-    rollouts(project, 6)  # the failed run is none to compare with
+    facts = gate(project)["comparison"]
+    assert facts["runs"] == 3
+    assert facts["tasks"] == 60
+    assert facts["rollouts_baseline"] == 720
+    assert facts["baseline"] == pytest.approx(sum(values[1:]) / 3)
+
+
+def test_a_failed_run_is_none_to_compare_with(four_runs):
+    project, values = four_runs
+    rollouts(project, 5, drop=0.3)
+    assert project.run(*KEEP).ret == 1
+    rollouts(project, 6)
     assert project.run(*KEEP).ret == 0
-    assert gate(project)["comparison"]["baseline"] == pytest.approx(sum(values[1:]) / 3)
-    assert all(
-        "baseline" not in run
-        for run in project.report()["history"]["math.bench.yaml::math"]
-    )
+    baseline = gate(project)["comparison"]["baseline"]
+    assert baseline == pytest.approx(sum(values[1:]) / 3)
 
 
-def test_an_accepted_change_starts_anew_with_its_reason(project):
+def test_the_report_s_history_is_without_the_tasks_of_its_runs(four_runs):
+    project, _ = four_runs
+    for run in project.report()["history"]["math.bench.yaml::math"]:
+        assert "baseline" not in run
+
+
+@pytest.fixture
+def accepted(project):
+    """A project whose second run was accepted for a reason, and a run after it."""
     project.bench(FILE)
     rollouts(project, 1)
     project.run(*UPDATE)
     rollouts(project, 2, drop=0.3)
-    assert project.run(*UPDATE, "--evalmetrics-reason", "a cheaper\n model").ret == 0
+    reason = ("--evalmetrics-reason", "a cheaper\n model")
+    assert project.run(*UPDATE, *reason).ret == 0
     rollouts(project, 3, drop=0.3)
     assert project.run(*KEEP).ret == 0
-    assert gate(project)["comparison"]["runs"] == 1
-    lines = [
-        json.loads(line) for line in (project.path / "h.jsonl").read_text().splitlines()
-    ]
+    return project
+
+
+def test_an_accepted_change_starts_anew(accepted):
+    assert gate(accepted)["comparison"]["runs"] == 1
+
+
+def test_the_reason_of_an_accepted_change_is_kept(accepted):
+    text = (accepted.path / "h.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
     assert [line.get("reason") for line in lines] == [None, "a cheaper model", None]
     assert lines[1]["baseline"]["provenance"]["reason"] == "a cheaper model"
-    assert "math, 20" in (
-        summary := (project.path / "evalmetrics/summary.md").read_text()
-    )
+
+
+def test_the_summary_shows_the_reason_of_an_accepted_change(accepted):
+    summary = (accepted.path / "evalmetrics/summary.md").read_text()
+    assert "math, 20" in summary
     assert ": a cheaper model" in summary
-    # other tasks are another benchmark: the runs before are left out, and the new ones count
-    rollouts(project, 4, drop=0.3, tasks=50)
-    project.bench(FILE.replace("60", "50"))
-    result = project.run(*KEEP)
-    result.stdout.fnmatch_lines(
+
+
+def test_other_tasks_are_another_benchmark_until_they_are_accepted(accepted):
+    rollouts(accepted, 4, drop=0.3, tasks=50)
+    accepted.bench(FILE.replace("60", "50"))
+    accepted.run(*KEEP).stdout.fnmatch_lines(
         [
             "*10 of the baseline's 60 tasks*",
             "*accept it with `pytest --evalmetrics-update*",
         ]
     )
-    assert project.run(*UPDATE).ret == 0
-    assert project.run(*KEEP).ret == 0
+    assert accepted.run(*UPDATE).ret == 0
+    assert accepted.run(*KEEP).ret == 0
 
 
 def test_the_history_may_be_another_file_and_must_be_one(project):

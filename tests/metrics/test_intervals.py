@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.regression.linear_model import OLS
@@ -244,8 +244,16 @@ def test_a_rates_interval_holds_it_and_lies_in_0_to_1(tasks, name, level):
 )
 def test_a_means_interval_is_centred_on_it(tasks, name):
     result = of(name, tasks, FIRST_K)
-    if result.interval is None:
-        assert result.reason
-    else:
-        middle = (result.interval.low + result.interval.high) / 2
-        assert middle == pytest.approx(result.value, abs=1e-9)
+    assume(result.interval is not None)
+    middle = (result.interval.low + result.interval.high) / 2
+    assert middle == pytest.approx(result.value, abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=1),
+    st.sampled_from(["mean_reward", "max@2", "mean/reward"]),
+)
+def test_a_mean_has_an_interval_or_a_reason(tasks, name):
+    result = of(name, tasks, FIRST_K)
+    assert (result.interval is None) == bool(result.reason)

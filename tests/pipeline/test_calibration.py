@@ -1,13 +1,20 @@
 """--evalmetrics-calibrate: the noise of an unchanged system, and settings that fit it."""
 
+from __future__ import annotations
+
 import json
 import random
 import re
 import subprocess
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 import yaml
+
+if TYPE_CHECKING:
+    from conftest import Project
 
 RUNS, TASKS, K = 6, 300, 4
 SHIFTS = (0.06, -0.05, 0.02, -0.06, 0.05, -0.02)  # of each run as a whole
@@ -19,65 +26,158 @@ def rewards(seed, shift):
     return [[float(draw.random() < p + shift) for _ in range(K)] for p in of_task]
 
 
-@pytest.mark.parametrize("noisy", [True, False])
-def test_recorded_runs_give_their_noise_and_fitting_settings(project, noisy):
-    runs = [rewards(n, shift * noisy) for n, shift in enumerate(SHIFTS)]
-    for n, run in enumerate(runs):
-        project.rollouts(run, f"r{n}.jsonl")
-    files = ", ".join(f"[r{n}.jsonl]" for n in range(RUNS))
+class Calibrated(msgspec.Struct, frozen=True):
+    """A calibration of recorded runs."""
+
+    project: Project
+    runs: np.ndarray  # rewards, shape (runs, tasks, rollouts)
+    text: str  # what was printed
+
+    @property
+    def means(self) -> np.ndarray:
+        """The mean reward of each run."""
+        return self.runs.mean(axis=(1, 2))
+
+    @property
+    def noise_of_rollouts(self) -> float:
+        """The standard error of a run's mean over its tasks, from differences of runs."""
+        tasks = self.runs.mean(axis=2)
+        variances = []
+        for lag in (1, 2, 3):
+            gaps = tasks - np.roll(tasks, -lag, axis=0)
+            variances.append(gaps.var(axis=1, ddof=1) / TASKS)
+        return float(np.sqrt(np.mean(variances) / 2))
+
+    @property
+    def noise_between_runs(self) -> float:
+        """What is left of the spread of the runs' means."""
+        left = self.means.var(ddof=1) - self.noise_of_rollouts**2
+        return float(np.sqrt(max(left, 0)))
+
+
+def calibrated(project, shifts, least):
+    """Calibrate six recorded runs whose chances are shifted, each as a whole."""
+    runs = [rewards(seed, shift) for seed, shift in enumerate(shifts)]
+    for number, run in enumerate(runs):
+        project.rollouts(run, f"r{number}.jsonl")
     project.rollouts(runs[0])
-    least = 0.49 if noisy else 0.43
+    files = ", ".join(f"[r{number}.jsonl]" for number in range(RUNS))
     project.bench(
         f"metrics: [mean_reward]\nthresholds: {{mean_reward: '>= {least}'}}\nbaseline:\n"
         f"  rollouts: [{files}]  # of last week\n  max_drop: 0.01"
     )
     result = project.run("--evalmetrics-calibrate", "-q")
     assert result.ret == 0
-    text = result.stdout.str()
-    block = np.array(runs)
-    mixed = int(((block.mean(axis=(0, 2)) % 1) > 0).sum())
-    assert f"flaky: {mixed} of {TASKS} tasks have rollouts" in text
-    values, by_task = block.mean(axis=(1, 2)), block.mean(axis=2)
-    gaps = [
-        by_task[i] - by_task[(i + s) % RUNS] for s in (1, 2, 3) for i in range(RUNS)
-    ]
-    of_tasks = np.sqrt(np.mean([gap.var(ddof=1) / TASKS for gap in gaps]) / 2)
-    between = np.sqrt(max(values.var(ddof=1) - of_tasks**2, 0))
-    assert (
-        f"mean_reward: {values.mean():.4g}, {values.min():.4g} to {values.max():.4g}"
-        in text
-    )
-    assert f"rollouts {of_tasks:.2g}, runs {between:.2g}" in text
-    assert ("noise between runs dominates" in text) is noisy
-    alarms = float(re.search(r"against one run: ([\d.]+) % expected", text)[1])
-    failed = int(re.search(r"and (\d+) of 18 comparisons of these runs fail", text)[1])
-    assert (alarms > 15, failed > 3) == (noisy, noisy)
-    assert float(re.search(r"against all others: ([\d.]+) % expected", text)[1]) <= 1.2
-    if not noisy:
-        assert "as a patch" not in text
-        return
-    patch = text[text.index("--- a/math.bench.yaml") :]
+    return Calibrated(project, np.array(runs), result.stdout.str())
+
+
+@pytest.fixture
+def noisy(project):
+    return calibrated(project, SHIFTS, least=0.49)
+
+
+@pytest.fixture
+def quiet(project):
+    return calibrated(project, [0.0] * RUNS, least=0.43)
+
+
+@pytest.fixture(params=["noisy", "quiet"])
+def calibration(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_tasks_with_rollouts_of_both_kinds_are_counted(calibration):
+    of_task = calibration.runs.mean(axis=(0, 2))
+    mixed = int(((of_task > 0) & (of_task < 1)).sum())
+    assert f"flaky: {mixed} of {TASKS} tasks have rollouts" in calibration.text
+
+
+def test_recorded_runs_give_their_noise(calibration):
+    means = calibration.means
+    spread = f"{means.mean():.4g}, {means.min():.4g} to {means.max():.4g}"
+    assert f"mean_reward: {spread}" in calibration.text
+    rollouts = calibration.noise_of_rollouts
+    between = calibration.noise_between_runs
+    assert f"rollouts {rollouts:.2g}, runs {between:.2g}" in calibration.text
+
+
+def false_alarms(text):
+    """Return those expected of a comparison with one run, in percent, and those counted."""
+    expected = re.search(r"against one run: ([\d.]+) % expected", text)[1]
+    counted = re.search(r"and (\d+) of 18 comparisons of these runs fail", text)[1]
+    return float(expected), int(counted)
+
+
+def test_noise_between_runs_shows_as_false_alarms(noisy):
+    expected, counted = false_alarms(noisy.text)
+    assert expected > 15
+    assert counted > 3
+    assert "noise between runs dominates" in noisy.text
+
+
+def test_runs_that_are_alike_give_few_false_alarms(quiet):
+    expected, counted = false_alarms(quiet.text)
+    assert expected <= 15
+    assert counted <= 3
+    assert "noise between runs dominates" not in quiet.text
+
+
+def test_a_comparison_with_all_runs_has_few_false_alarms(calibration):
+    expected = re.search(r"against all others: ([\d.]+) % expected", calibration.text)
+    assert float(expected[1]) <= 1.2
+
+
+def test_settings_that_fit_are_not_patched(quiet):
+    assert "as a patch" not in quiet.text
+
+
+def apply_patch(calibrated):
+    patch = calibrated.text[calibrated.text.index("--- a/math.bench.yaml") :]
     subprocess.run(
-        ["git", "apply"], input=patch, text=True, check=True, cwd=project.path
+        ["git", "apply"],
+        input=patch,
+        text=True,
+        check=True,
+        cwd=calibrated.project.path,
     )
-    spec = yaml.safe_load((project.path / "math.bench.yaml").read_text())["benchmark"]
-    low = float(spec["thresholds"]["mean_reward"].removeprefix(">= "))
-    assert low < values.mean() - 2 * values.std(ddof=1)
-    assert "# of last week" in (project.path / "math.bench.yaml").read_text()
-    again = project.run("--evalmetrics-calibrate", "-q").stdout.str()
+    return (calibrated.project.path / "math.bench.yaml").read_text()
+
+
+def test_the_patch_puts_the_threshold_below_the_noise_and_keeps_comments(noisy):
+    text = apply_patch(noisy)
+    thresholds = yaml.safe_load(text)["benchmark"]["thresholds"]
+    least = float(thresholds["mean_reward"].removeprefix(">= "))
+    assert least < noisy.means.mean() - 2 * noisy.means.std(ddof=1)
+    assert "# of last week" in text
+
+
+def test_patched_settings_fit(noisy):
+    apply_patch(noisy)
+    again = noisy.project.run("--evalmetrics-calibrate", "-q").stdout.str()
     assert "as a patch" not in again
-    left = project.path / "evalmetrics"
-    assert sorted(path.name for path in left.iterdir()) == [
-        ".gitignore",
-        "calibration.html",
-    ]
-    page = (left / "calibration.html").read_text(encoding="utf-8")
-    data = json.loads(page.partition('id="noise">')[2].partition("</script>")[0])
-    (chart,) = data["benchmarks"][0]["charts"]
-    assert chart["values"] == pytest.approx(values)
+
+
+def data_of_page(calibrated):
+    page = calibrated.project.path / "evalmetrics" / "calibration.html"
+    text = page.read_text(encoding="utf-8")
+    return json.loads(text.partition('id="noise">')[2].partition("</script>")[0])
+
+
+def test_the_page_is_all_that_a_calibration_leaves(quiet):
+    left = quiet.project.path / "evalmetrics"
+    names = sorted(path.name for path in left.iterdir())
+    assert names == [".gitignore", "calibration.html"]
+
+
+def test_the_page_draws_each_run_with_its_interval(calibration):
+    (chart,) = data_of_page(calibration)["benchmarks"][0]["charts"]
+    assert chart["values"] == pytest.approx(calibration.means)
     half = (np.array(chart["highs"]) - chart["lows"]) / 2
-    assert half == pytest.approx(1.959964 * of_tasks, rel=1e-5)
-    assert data["patch"] == []
+    assert half == pytest.approx(1.959964 * calibration.noise_of_rollouts, rel=1e-5)
+
+
+def test_the_page_holds_the_patch(noisy):
+    assert data_of_page(noisy)["patch"] != []
 
 
 def test_a_target_is_run_several_times_in_sequence(project):

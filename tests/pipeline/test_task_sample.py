@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import pytest
 
 LEVELS = ("easy", "easy", "easy", "hard")
 FILE = """
@@ -41,56 +42,71 @@ def check(project):
     return project.checks()["pass@1"]
 
 
-def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
+@pytest.fixture
+def recorded(project):
+    """A project whose nightly run recorded all of its 160 tasks."""
     project.write("math.bench.yaml", FILE.format(tasks=160))
-    whole = project.rows("runs.jsonl", rows(1))
-    project.run("--snapshot-update", "--evalmetrics-all-tasks").assert_outcomes(
-        passed=1
-    )
-    assert len(drawn(project)) == 160
-    before = whole.read_text()
+    project.rows("runs.jsonl", rows(1))
+    result = project.run("--snapshot-update", "--evalmetrics-all-tasks")
+    result.assert_outcomes(passed=1)
+    return project
 
-    result = project.run()
+
+def test_a_nightly_run_records_all_tasks(recorded):
+    assert len(drawn(recorded)) == 160
+
+
+def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(recorded):
+    result = recorded.run()
     result.stdout.fnmatch_lines(
         ["*sample: 40 of 160 tasks, by difficulty: easy 30 of 120, hard 10*"]
     )
-    tasks = drawn(project)
+    tasks = drawn(recorded)
     assert len(tasks) == 40
     assert sum(int(task) % 4 == 3 for task in tasks) == 10
-    assert (
-        check(project)["comparison"]["drop"],
-        check(project)["comparison"]["tasks"],
-    ) == (0, 40)
-    # the interval is that of these tasks' mean
-    mine = [
-        [r["reward"] for r in rows(1) if str(r["_ng_task_index"]) == task]
-        for task in tasks
-    ]
-    estimate = project.report()["benchmarks"][0]["agents"][0]["estimates"]["pass@1"]
-    assert estimate["value"] == np.mean(mine)
+    comparison = check(recorded)["comparison"]
+    assert comparison["tasks"] == 40
+    assert comparison["drop"] == 0
+
+
+def test_the_estimate_of_a_sample_is_that_of_its_tasks(recorded):
+    recorded.run()
+    tasks = drawn(recorded)
+    rewards = [row["reward"] for row in rows(1) if str(row["_ng_task_index"]) in tasks]
+    agent = recorded.report()["benchmarks"][0]["agents"][0]
+    estimate = agent["estimates"]["pass@1"]
+    assert estimate["value"] == pytest.approx(np.mean(rewards))
     assert estimate["tasks"] == 40
 
-    # neither the order of the rows nor the seed of chance changes which tasks they are
-    lines = before.splitlines(keepends=True)
+
+def test_the_order_of_the_rows_does_not_change_which_tasks_are_drawn(recorded):
+    recorded.run()
+    tasks = drawn(recorded)
+    lines = (recorded.path / "runs.jsonl").read_text().splitlines(keepends=True)
     random.Random(7).shuffle(lines)  # noqa: S311 - no secret
-    project.write("runs.jsonl", "".join(lines))
-    project.run().assert_outcomes(passed=1)
-    assert drawn(project) == tasks
+    recorded.write("runs.jsonl", "".join(lines))
+    recorded.run().assert_outcomes(passed=1)
+    assert drawn(recorded) == tasks
 
-    project.rows("runs.jsonl", rows(2, drop=0.3))
-    project.run().assert_outcomes(failed=1)
-    assert check(project)["verdict"] == "FAIL"
-    assert check(project)["comparison"]["tasks"] == 40
 
-    result = project.run("--snapshot-update")  # would drop 120 tasks
+def test_a_drop_is_found_on_the_drawn_tasks(recorded):
+    recorded.rows("runs.jsonl", rows(2, drop=0.3))
+    recorded.run().assert_outcomes(failed=1)
+    assert check(recorded)["verdict"] == "FAIL"
+    assert check(recorded)["comparison"]["tasks"] == 40
+
+
+def test_a_sample_is_not_recorded_over_the_baseline_of_all_tasks(recorded):
+    result = recorded.run("--snapshot-update")
     result.stdout.fnmatch_lines(
         ["*no baseline was recorded, because it would drop tasks*"]
     )
-    for all_of, count in (((), 40), (("--evalmetrics-all-tasks",), 160)):
-        assert (
-            f"pass@1  {count} "
-            in project.run("--evalmetrics-plan", *all_of).stdout.str()
-        )
+
+
+def test_the_plan_is_that_of_the_tasks_that_the_run_would_draw(recorded):
+    assert "pass@1  40 " in recorded.run("--evalmetrics-plan").stdout.str()
+    plan_of_all = recorded.run("--evalmetrics-plan", "--evalmetrics-all-tasks")
+    assert "pass@1  160 " in plan_of_all.stdout.str()
 
 
 def test_tasks_are_drawn_by_content_and_a_lost_one_is_not_overlooked(project):

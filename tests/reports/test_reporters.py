@@ -112,51 +112,77 @@ def test_a_file_that_can_t_be_written_keeps_no_other_from_it(one):
     assert files(one) == OURS
 
 
-def test_gitlab_s_file_lists_each_fault_as_documented(project, monkeypatch):
-    # https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+def violations_of(project, *args):
+    """Run a project's benchmarks, and return the violations that GitLab reads."""
+    project.run("-Wdefault", *args)
+    file = project.path / "evalmetrics/gl-code-quality-report.json"
+    return json.loads(file.read_text())
+
+
+@pytest.fixture
+def gitlab(project, monkeypatch):
+    """A project in GitLab's CI, with benchmarks of four outcomes."""
     monkeypatch.setenv("GITLAB_CI", "true")
     monkeypatch.setenv("CI_PROJECT_DIR", str(project.path.parent))
-    output = project.path / "evalmetrics/gl-code-quality-report.json"
-    bad = "thresholds: {mean_reward: '>= 0.9'}"
     project.rollouts([[1.0]] * 20, "old.jsonl")
     project.rollouts([[0.0]] * 5 + [[1.0]] * 15)  # p = 1/32
     project.write(
         "a.bench.yaml",
-        "defaults: {rollouts: runs.jsonl, metrics: [mean_reward, pass_rate]}\nbenchmarks:\n"
-        f"- {{name: fails, {bad[:-1]}, pass_rate: '>= 0.9'}}}}\n"
-        f"- {{name: known, xfail: later, {bad}}}\n"
+        "defaults: {rollouts: runs.jsonl, metrics: [mean_reward, pass_rate]}\n"
+        "benchmarks:\n"
+        "- {name: fails, thresholds: {mean_reward: '>= 0.9', pass_rate: '>= 0.9'}}\n"
+        "- {name: known, xfail: later, thresholds: {mean_reward: '>= 0.9'}}\n"
         "- {name: warns, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}\n"
         "- {name: gone, rollouts: gone.jsonl}\n",
     )
-    project.run("-Wdefault")
-    violations = json.loads(output.read_text())
+    return project
+
+
+def test_gitlab_s_file_has_the_documented_keys(gitlab):
+    # https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
     keys = {"description", "check_name", "fingerprint", "severity", "location"}
-    assert all(set(violation) == keys for violation in violations)
-    assert all(
-        re.fullmatch("[0-9a-f]{32}", violation["fingerprint"])
-        for violation in violations
-    )
-    assert len({violation["fingerprint"] for violation in violations}) == 5
-    severities = {
-        (v["description"].partition(":")[0], v["severity"]) for v in violations
-    }
+    for violation in violations_of(gitlab):
+        assert set(violation) == keys
+
+
+def test_gitlab_s_file_gives_each_verdict_its_severity(gitlab):
+    severities = set()
+    for violation in violations_of(gitlab):
+        benchmark = violation["description"].partition(":")[0]
+        severities.add((benchmark, violation["severity"]))
     assert severities == {
         ("fails", "critical"),
         ("gone", "major"),
         ("known", "info"),
         ("warns", "minor"),
     }
-    path = f"{project.path.name}/a.bench.yaml"
-    assert violations[0]["description"] == "fails: mean_reward is 0.75, below 0.9"
-    assert violations[0]["check_name"] == "evalmetrics-threshold"
-    assert violations[0]["location"] == {"path": path, "lines": {"begin": 3}}
 
-    project.rollouts([[0.0]] * 6 + [[1.0]] * 14)
-    project.run("-x", "-Wdefault")
-    first, *_, lost = json.loads(output.read_text())
-    assert first["description"] == "fails: mean_reward is 0.7, below 0.9"
-    assert (
-        first["fingerprint"] == violations[0]["fingerprint"]
-    )  # of the fault, not of its numbers
+
+def test_gitlab_s_file_points_at_the_line_of_the_gate(gitlab):
+    first = violations_of(gitlab)[0]
+    assert first["description"] == "fails: mean_reward is 0.75, below 0.9"
+    assert first["check_name"] == "evalmetrics-threshold"
+    path = f"{gitlab.path.name}/a.bench.yaml"
+    assert first["location"] == {"path": path, "lines": {"begin": 3}}
+
+
+def test_gitlab_knows_each_fault_by_a_fingerprint_of_its_own(gitlab):
+    fingerprints = [violation["fingerprint"] for violation in violations_of(gitlab)]
+    for fingerprint in fingerprints:
+        assert re.fullmatch("[0-9a-f]{32}", fingerprint)
+    assert len(set(fingerprints)) == 5
+
+
+def test_gitlab_knows_a_fault_again_whose_numbers_changed(gitlab):
+    before = violations_of(gitlab)[0]
+    gitlab.rollouts([[0.0]] * 6 + [[1.0]] * 14)
+    now = violations_of(gitlab)[0]
+    assert now["description"] == "fails: mean_reward is 0.7, below 0.9"
+    assert now["fingerprint"] == before["fingerprint"]
+
+
+def test_gitlab_is_told_of_benchmarks_that_a_run_did_not_reach(gitlab):
+    lost = violations_of(gitlab, "-x")[-1]
     assert lost["description"] == "a.bench.yaml::warns was not evaluated"
+    path = f"{gitlab.path.name}/a.bench.yaml"
     assert lost["location"] == {"path": path, "lines": {"begin": 1}}

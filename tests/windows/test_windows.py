@@ -97,51 +97,60 @@ def test_the_simulation_refuses_what_windows_refuses(tmp_path):
     assert on_windows(tmp_path, module="code").returncode == 0
 
 
-def test_runs_leave_the_files_of_other_systems(odd, model, monkeypatch):
+HISTORY = ("--evalmetrics-history", "history.jsonl")
+JOURNAL = ("--evalmetrics-journal", "journal.log")
+REPLAY = (*HISTORY, *JOURNAL, "--evalmetrics-replay")
+
+
+@pytest.fixture
+def on_windows_once(odd, model, monkeypatch):
+    """A project that ran on Windows, with three benchmarks that ask the same."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    for name in "abc":  # the three ask the same
+    for name in "abc":
         rows = ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(20))
         odd.rows(f"{name}.jsonl", rows)
         text = online(model.url).replace("name: a\n", f"name: {name}\n")
         odd.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
-    journal = ("--evalmetrics-journal", "journal.log")
-    replay = (
-        "--evalmetrics-history",
-        "history.jsonl",
-        *journal,
-        "--evalmetrics-replay",
-    )
-    paying = (
-        *replay[:-1],
-        "--evalmetrics-budget=100calls",
-        "-n",
-        "2",
-        "--snapshot-update",
-    )
-    assert "7 passed" in on_windows(odd.path, *paying).stdout
+    budget = ("--evalmetrics-budget=100calls", "-n", "2", "--snapshot-update")
+    done = on_windows(odd.path, *HISTORY, *JOURNAL, *budget)
+    assert "7 passed" in done.stdout
+    return odd
+
+
+def test_workers_on_windows_ask_each_question_once(on_windows_once, model):
     assert model.posts == 20
-    assert (
-        "7 passed" in on_windows(odd.path, *replay, "--evalmetrics-output=out/a").stdout
-    )
-    assert (
-        len((odd.path / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 14
-    )
-    there = files_of(odd.path)
-    assert (
-        odd.run(*replay, "--evalmetrics-output=out/b").ret == 0
-    )  # Linux reads what it wrote
-    assert odd.run(*replay, "--snapshot-update").ret == 0
-    here = files_of(odd.path)
+    report = on_windows_once.path / "evalmetrics" / "report.json"
+    assert json.loads(report.read_text(encoding="utf-8"))["verdict"] == "PASS"
+
+
+def test_a_journal_of_windows_is_replayed_there(on_windows_once):
+    output = "--evalmetrics-output=out/a"
+    done = on_windows(on_windows_once.path, *REPLAY, output)
+    assert "7 passed" in done.stdout
+    history = on_windows_once.path / "history.jsonl"
+    assert len(history.read_text(encoding="utf-8").splitlines()) == 14
+
+
+def test_linux_reads_what_windows_wrote_and_records_the_same(on_windows_once):
+    there = files_of(on_windows_once.path)
+    assert on_windows_once.run(*REPLAY, "--evalmetrics-output=out/b").ret == 0
+    assert on_windows_once.run(*REPLAY, "--snapshot-update").ret == 0
+    here = files_of(on_windows_once.path)
     baselines = [name for name in there if "__baselines__" in name]
     assert len(baselines) >= 3
-    assert {name: there[name] for name in baselines} == {
-        name: here[name] for name in baselines
-    }
-    assert json.loads(there["evalmetrics/report.json"])["verdict"] == "PASS"
+    for name in baselines:
+        assert here[name] == there[name]
 
+
+def test_a_regression_is_found_on_windows(odd):
+    assert on_windows(odd.path, *HISTORY, "--snapshot-update").returncode == 0
     odd.rollouts([[0.0, 0.0]] * 10 + [[1.0, 1.0]] * 20, agent_ref={"name": ODD})
-    worse = on_windows(odd.path, "odd.bench.yaml")
+    worse = on_windows(odd.path, *HISTORY, "odd.bench.yaml")
     assert "pass@1 fell from 0.8333 to 0.6667" in worse.stdout
     assert worse.returncode == 1
-    compare = ("compare", "runs.jsonl", "runs.jsonl")
-    assert on_windows(odd.path, *compare, module="pytest_evalmetrics").returncode == 0
+
+
+def test_files_are_compared_on_windows(odd):
+    command = ("compare", "runs.jsonl", "runs.jsonl")
+    done = on_windows(odd.path, *command, module="pytest_evalmetrics")
+    assert done.returncode == 0

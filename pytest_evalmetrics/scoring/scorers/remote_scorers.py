@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -208,29 +208,89 @@ class NatScorerSpec(shared.NamedScores):
         return within(self.score_names[0], score, self.minimum, self.maximum)
 
 
-_KEY = re.compile(r"\.(\w+)|\[\s*(?:'([^']*)'|\"([^\"]*)\")\s*\]")
+# -- a failure beside a score ---------------------------------------------------------------
+
+# the steps of a path: a name behind a point, a quoted one, a place in a list
+_STEP = re.compile(
+    r"\.(?P<name>\w+)|\[\s*(?:'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\"|(?P<place>\d+))\s*\]"
+)
+_ERROR_KEYS = (
+    "error",
+    "errors",
+    "error_message",
+    "errorMessage",
+    "is_error",
+    "isError",
+    "exception",
+    "traceback",
+)
+_SUCCESS_KEYS = ("success", "succeeded", "ok")
+_STATUS_KEYS = ("status", "state", "status_code", "statusCode", "http_status")
+# "fail" and "failing" are verdicts, too, and say nothing of the endpoint
+_FAILED_STATES = frozenset(
+    {
+        "error",
+        "errored",
+        "exception",
+        "failed",
+        "failure",
+        "crashed",
+        "timeout",
+        "timed_out",
+        "cancelled",
+        "canceled",
+        "aborted",
+    }
+)
 
 
 def _refuse_error(answer: object, path: str) -> None:
     """Refuse a score beside an error: an endpoint that failed says 0, too."""
-    keys = ["".join(key) for key in _KEY.findall(path)]
     holder = answer
-    for key in keys:
+    for step in _STEP.finditer(path):
+        if step["place"] is not None:
+            place = int(step["place"])
+            if not isinstance(holder, list) or place >= len(holder):
+                return
+            holder = holder[place]
+            continue
         if not isinstance(holder, dict):
             return
-        error = holder.get("error", holder.get("errors"))
-        if "error" not in key and _is_failure(error):
-            message = f"the endpoint answered with an error: {_words(error)}"
-            raise RowError("error-in-answer", message)
-        if holder.get("success") is False:
-            message = f"the endpoint answered with success: false: {shown(answer)}"
+        key = step["name"] or step["one"] or step["two"] or ""
+        fault = _fault_beside(holder, key)
+        if fault is not None:
+            message = f"the endpoint answered with {fault}"
             raise RowError("error-in-answer", message)
         holder = holder.get(key)
+
+
+def _fault_beside(holder: Mapping[str, object], key: str) -> str | None:
+    """Return the failure that stands beside a key, in words; None if there is none."""
+    if "error" not in key:
+        for name in _ERROR_KEYS:
+            if _is_failure(holder.get(name)):
+                return f"an error: {_words(holder[name])}"
+    for name in _SUCCESS_KEYS:
+        if name != key and holder.get(name) is False:
+            return f"{name}: false: {shown(holder)}"
+    for name in _STATUS_KEYS:
+        if name != key and _is_failed_state(holder.get(name)):
+            return f"{name}: {holder[name]}: {shown(holder)}"
+    return None
 
 
 def _is_failure(error: object) -> bool:
     """Check whether a value is an error: a fraction, or an empty one, is none."""
     return bool(error) and not isinstance(error, float)
+
+
+def _is_failed_state(state: object) -> bool:
+    """Check for the word of a failure, or a status of HTTP that is one."""
+    if isinstance(state, str):
+        return state.strip().lower() in _FAILED_STATES
+    if isinstance(state, bool) or not isinstance(state, int):
+        return False
+    return 400 <= state < 600  # HTTP
 
 
 def _words(error: object) -> str:

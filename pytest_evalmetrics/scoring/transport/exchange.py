@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_evalmetrics.scoring.transport.endpoints import Endpoint, Sender
+    from pytest_evalmetrics.scoring.transport.secrets import Secret
 
 # failures that stop everything if the first call to a URL ends in them; html may be a login page
 _NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})
+# faults that may be the first row's own, or those of an endpoint that is still starting
+_ROWS_OR_ENDPOINTS = frozenset({Fault.BROKEN, Fault.SILENT})
 
 
 class _OriginQueue:
@@ -96,6 +99,10 @@ class _OriginQueue:
         self.send_next()
 
 
+def _address_of(endpoint: Endpoint) -> tuple[str, Secret | None]:
+    return endpoint.url, endpoint.secret
+
+
 class RetryingSender:
     """Sends calls with retries and limits; the first to a URL goes alone: it may be wrong."""
 
@@ -111,8 +118,10 @@ class RetryingSender:
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
         self._queues: dict[str, _OriginQueue] = {}
-        # by URL and key: the end of its first call, and the failure that stops all
-        self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
+        # by URL and key: whether other calls may go, or the failure of the first that stops all
+        self._first: dict[
+            tuple[str, Secret | None], asyncio.Future[SendFailure | None]
+        ] = {}
 
     @contextmanager
     def flight(self) -> Iterator[None]:
@@ -127,7 +136,7 @@ class RetryingSender:
 
     async def send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         """Send a call."""
-        address = (endpoint.url, endpoint.secret)
+        address = _address_of(endpoint)
         first = self._first.get(address)
         if first is None:
             return await self._send_first(address, endpoint, payload)
@@ -139,7 +148,10 @@ class RetryingSender:
         return await self._send(endpoint, payload)
 
     async def _send_first(
-        self, address: object, endpoint: Endpoint, payload: bytes | None
+        self,
+        address: tuple[str, Secret | None],
+        endpoint: Endpoint,
+        payload: bytes | None,
     ) -> PaidAnswer:
         first = asyncio.get_running_loop().create_future()
         self._first[address] = first
@@ -159,7 +171,14 @@ class RetryingSender:
         finally:
             if not is_there:  # or cancelled; the next benchmark asks alone again
                 del self._first[address]
-            first.set_result(fatal)
+            if not first.done():
+                first.set_result(fatal)
+
+    def _let_others_go(self, endpoint: Endpoint) -> None:
+        """Send other rows beside the first one: they show whose fault its failure is."""
+        first = self._first.get(_address_of(endpoint))
+        if first is not None and not first.done():
+            first.set_result(None)
 
     async def _send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         # loading takes time that is no latency
@@ -178,6 +197,8 @@ class RetryingSender:
                 failure.attempts = call.attempts
                 if failure.fault is None:
                     raise
+                if failure.fault in _ROWS_OR_ENDPOINTS:
+                    self._let_others_go(endpoint)
                 self._give_up(failure, failure.fault, call, state)
                 if not await self._may_retry(failure.fault, call, endpoint, state):
                     raise

@@ -190,7 +190,8 @@ class Journal:
             self._retry_at = time.monotonic() + _RETRY_S
             self._warn(
                 f"can't be written: {error}",
-                "answers are used, but not all are kept",
+                "answers are used, but those that are not kept would be paid for again: free "
+                "some room, or name a file elsewhere with --evalmetrics-journal=PATH",
             )
             return
         if dropped is not None and dropped >= self._started:

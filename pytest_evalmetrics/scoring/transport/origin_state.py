@@ -339,8 +339,9 @@ class OriginState:
     # -- an outage -------------------------------------------------------------------------------
 
     def _is_outage(self, fault: Fault) -> bool:
-        if not self._has_answered:
-            return False  # an endpoint that never answered is not out: it may be wrong
+        if fault is Fault.DOWN and not self._has_answered:
+            # nothing listens there: the URL may be wrong
+            return False
         if fault is Fault.DOWN or self.is_paused:
             return True
         several = max(2, min(_SEVERAL, self.ceiling // 4), len(self._unfailed))

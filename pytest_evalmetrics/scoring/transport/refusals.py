@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.transport.endpoints import Endpoint
+    from pytest_evalmetrics.scoring.transport.secrets import Secret
 
 LATER = "run again later: paid answers are kept"
 _NO_CREDIT = "the account has no credit: add some, and run again; paid answers are kept"
@@ -30,6 +31,7 @@ _FATAL = {  # statuses that stop a benchmark, and the way out
     401: "the endpoint wants a key: name it with api_key_secret",
     403: "the endpoint wants a key that is allowed to do this: name it with api_key_secret",
     404: "nothing answers there: check the path of the URL, and the names in the request",
+    405: "nothing takes a POST there: check the path of the URL",
 }
 
 # a spent quota in `code`, `type` or `status` of a 429's error object, or in the words of any 429
@@ -316,8 +318,7 @@ def _failure_of_status(
             "max_wait"
         )
     elif status in (401, 403) and endpoint.secret is not None:
-        secret = endpoint.secret
-        hint = f"the key is that of the variable {secret.variable} (secret {secret.name!r})"
+        hint = _about_key(endpoint.secret)
     is_fatal = hint is not None
     if is_fatal:
         fault = None
@@ -333,10 +334,22 @@ def _failure_of_status(
     )
 
 
+def _about_key(secret: Secret) -> str:
+    """Say which key an endpoint refused, and whether it can be one."""
+    whose = (
+        f"the key is that of the variable {secret.variable} (secret {secret.name!r})"
+    )
+    if secret.is_placeholder:
+        return f"{whose}, whose value is a placeholder: set it to a key of the endpoint"
+    return whose
+
+
 def fault_of(status: int) -> Fault | None:
     """Return the fault that a status tells of; None if it will not pass."""
     if status in (429, 503, 529):  # HTTP; the last is Anthropic's
         return Fault.BUSY
+    if status in (501, 505):  # HTTP: it lacks what was asked for
+        return None
     if status in (408, 425) or 500 <= status < 600:  # HTTP
         return Fault.BROKEN
     return None

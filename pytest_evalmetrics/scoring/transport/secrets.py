@@ -222,6 +222,11 @@ class Secret:
         """Return the value, for the one place that sends it."""
         return self._value
 
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether the value is one that only a local server takes for a key."""
+        return is_placeholder(self._value)
+
     def hide_in(self, text: str) -> str:
         """Replace all recognised forms of the value in a text for people."""
         return _hidden(text, self._forms) if self._forms else text

@@ -199,7 +199,7 @@ def text_of(raw: RawResponse) -> str:
             hint="is it the right URL, and is there no login or proxy page in between?",
         )
     if media and not is_json:
-        hint = None
+        hint = "let the endpoint send the header Content-Type: application/json"
         if media == "text/event-stream":
             hint = "it streams: ask for one whole answer (stream: false)"
         raise SendFailure(

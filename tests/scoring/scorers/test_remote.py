@@ -23,6 +23,12 @@ def score(path="$.score"):
         ("$.score", {"error": 0.25, "score": 0.5}, 0.5),
         ("$.error", {"error": 0.25, "score": 0.5}, 0.25),
         ("$.result.score", {"result": {"score": 0.5}, "success": True}, 0.5),
+        ("$.success", {"success": False}, 0.0),
+        ("$.score", {"status": "ok", "score": 0.5}, 0.5),
+        ("$.score", {"status": "fail", "score": 0}, 0.0),
+        ("$.score", {"status": 200, "score": 0.5}, 0.5),
+        ("$.status_code", {"status_code": 404}, 404.0),
+        ("$[0].score", [{"score": 0.5}, {"error": "no judge"}], 0.5),
     ],
 )
 def test_a_score_is_read(path, answer, expected):
@@ -38,6 +44,13 @@ def test_a_score_is_read(path, answer, expected):
         ("$.score", {"error": 500, "score": 0}, "error-in-answer"),
         ("$.score", {"errors": ["no judge"], "score": 0}, "error-in-answer"),
         ("$.score", {"success": False, "score": 0}, "error-in-answer"),
+        ("$.score", {"ok": False, "score": 0}, "error-in-answer"),
+        ("$.score", {"status": "error", "score": 0}, "error-in-answer"),
+        ("$.score", {"status": "FAILED", "score": 0}, "error-in-answer"),
+        ("$.score", {"status": 500, "score": 0}, "error-in-answer"),
+        ("$.score", {"exception": "KeyError: 'x'", "score": 0}, "error-in-answer"),
+        ("$.score", {"error_message": "no judge", "score": 0}, "error-in-answer"),
+        ("$[0].score", [{"error": "no judge", "score": 0}], "error-in-answer"),
         ("$['score']", {"error": "no judge", "score": 0}, "error-in-answer"),
         (
             "$.result.score",

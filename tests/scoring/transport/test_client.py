@@ -6,7 +6,7 @@ import gc
 import tracemalloc
 
 import pytest
-from scoring.transport.fakes import KEY, broken, ok, raw, status
+from scoring.transport.fakes import KEY, broken, ok, raw, secret, status
 
 from pytest_evalmetrics.ext import CallError
 from pytest_evalmetrics.scoring.transport.wire import EndpointError
@@ -23,7 +23,7 @@ def test_the_latency_is_that_of_the_attempt_that_succeeded(client):
 
 
 BROKEN = [
-    *(status(code) for code in (408, 425, 500, 501, 502, 504, 599)),
+    *(status(code) for code in (408, 425, 500, 502, 504, 599)),
     TimeoutError(),
     broken("closed"),
     broken("refused"),
@@ -52,8 +52,10 @@ def test_a_busy_endpoint_is_asked_until_it_answers_or_a_minute_has_passed(
     assert client.time.now < 1100
 
 
-@pytest.mark.parametrize("code", [400, 405, 409, 410, 413, 418, 422, 451])
-def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(client, code):
+@pytest.mark.parametrize("code", [400, 409, 410, 413, 418, 422, 451, 501, 505])
+def test_another_status_is_that_rows_error_at_once_with_the_endpoints_words(
+    client, code
+):
     with pytest.raises(
         CallError, match=f"answered {code}.*, and said: bad field 'x'"
     ) as error:
@@ -66,18 +68,36 @@ def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(client,
     assert client.time.slept == []
 
 
-@pytest.mark.parametrize("code", [401, 403, 404])
+@pytest.mark.parametrize("code", [401, 403, 404, 405])
 @pytest.mark.parametrize("secret", [KEY, None])
-def test_401_403_404_stop_everything_with_the_endpoints_words(client, code, secret):
+def test_some_statuses_stop_everything_with_the_endpoints_words(client, code, secret):
     message = f"answered {code} .*, and said: not you"
-    with pytest.raises(EndpointError, match=message) as error:
-        client(status(code, f"not you {KEY.reveal()}")).ask_many(
-            range(1000), 64, secret=secret
-        )
+    with pytest.raises(EndpointError, match=message):
+        client(status(code, "not you")).ask_many(range(1000), 64, secret=secret)
     assert len(client.sender.bodies) == 1  # the first call goes alone
-    assert ("MY_KEY" in str(error.value)) is (code != 404 and secret is not None)
-    assert ("api_key_secret" in str(error.value)) is (code != 404 and secret is None)
-    assert ("s3cr3t" in str(error.value)) is (secret is None)
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_refused_key_is_named_and_not_shown(client, code):
+    with pytest.raises(EndpointError) as error:
+        client(status(code, f"not you {KEY.reveal()}")).ask(secret=KEY)
+    assert str(error.value.hint) == (
+        "the key is that of the variable MY_KEY (secret 'my-key')"
+    )
+    assert "s3cr3t" not in str(error.value)
+
+
+def test_a_refused_placeholder_is_called_one(client):
+    with pytest.raises(EndpointError) as error:
+        client(status(401)).ask(secret=secret("sk-no-key-required"))
+    assert "whose value is a placeholder" in error.value.hint
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_without_a_key_it_is_said_how_to_name_one(client, code):
+    with pytest.raises(EndpointError) as error:
+        client(status(code)).ask()
+    assert "name it with api_key_secret" in error.value.hint
 
 
 @pytest.mark.parametrize(

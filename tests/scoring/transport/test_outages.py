@@ -31,6 +31,33 @@ def test_no_row_is_lost_to_an_outage(kind, seconds):
     assert run.seconds < seconds + 3000 * 0.02 / 64 + 3.1  # one pause at most
 
 
+@pytest.mark.parametrize("kind", ["500", "502", "503", "timeout"])
+@pytest.mark.parametrize("seconds", [3, 20])
+def test_no_row_is_lost_to_an_endpoint_that_fails_until_it_is_ready(kind, seconds):
+    def server(loop):
+        return Down(loop, 0.0, seconds, OUTAGES[kind])
+
+    run = run_calls(server, rows=300, parallelism=16)
+    assert run.failures == {}
+    assert run.seconds < seconds + 300 * 0.02 / 16 + 3.1  # one pause at most
+
+
+def test_a_first_row_that_always_fails_is_lost_by_itself():
+    class Poisoned(SimulatedServer):
+        def refuse(self, row):
+            return status(500) if row == 0 else None
+
+    run = run_calls(Poisoned, rows=300, parallelism=16)
+    assert list(run.failures) == [0]
+
+
+def test_an_endpoint_that_always_fails_is_given_up_after_a_minute():
+    run = run_calls(lambda loop: Down(loop, 0.0, 1e9, OUTAGES["500"]), rows=3000)
+    assert "nothing was answered for 60 s" in run.fatal.message
+    assert run.seconds < 65.0
+    assert run.server.requests < 64 + 100  # all in flight, then a probe now and then
+
+
 @pytest.mark.parametrize("kind", ["refused", "500"])
 @pytest.mark.parametrize("parallelism", [2, 4, 16])
 def test_an_outage_costs_no_attempt(kind, parallelism):

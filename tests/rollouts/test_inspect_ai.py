@@ -309,3 +309,67 @@ def test_another_zip_archive_is_none_of_ours(folder):
     folder.write(packed.getvalue(), "log.eval")
     assert "this is a zip archive" in folder.refused("log.eval").message
     assert "no header.json" in folder.refused("log.eval", format="inspect_ai").message
+
+
+# -- logs without samples --------------------------------------------------------------------
+
+
+def mean_of(scorer, value, *, reducer=None, scored=3, unscored=1):
+    """Make an entry of the results, as inspect_ai 0.3.285 writes it."""
+    return {
+        "name": scorer,
+        "scorer": scorer,
+        "reducer": reducer,
+        "scored_samples": scored,
+        "unscored_samples": unscored,
+        "metrics": {"accuracy": {"value": value}, "stderr": {"value": 0.1}},
+    }
+
+
+def without_samples(*scores, epochs=2):
+    header = log(None, results={"total_samples": 8, "scores": list(scores)})
+    header["eval"]["config"] = {"epochs": epochs, "log_samples": False}
+    header["eval"]["dataset"] = {"samples": 4, "sample_ids": ["a", "b", "c", "d"]}
+    return header
+
+
+def test_a_mean_over_reduced_epochs_counts_each_sample_once(folder):
+    folder.json(without_samples(mean_of("match", 0.5)), "log.json")
+    table = folder.load("log.json", scores=["match"])
+    assert table.scores["(samples) match"].tolist() == [3]
+    assert table.scores["(samples in all) match"].tolist() == [4]
+
+
+def test_means_by_other_reducers_have_names_of_their_own(folder):
+    means = [
+        mean_of("match", 0.5, reducer="mean"),
+        mean_of("match", 0.75, reducer="max"),
+    ]
+    folder.json(without_samples(*means), "log.json")
+    table = folder.load("log.json", scores=["match"])
+    assert table.scores["match"].tolist() == [0.5]
+    assert table.scores["match,max"].tolist() == [0.75]
+
+
+def test_an_archive_that_was_to_hold_no_samples_gives_its_means(folder):
+    packed = io.BytesIO()
+    header = without_samples(mean_of("match", 0.5))
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("summaries.json", "[]")
+        file.writestr("header.json", json.dumps(header))
+    folder.write(packed.getvalue(), "log.eval")
+    assert folder.load("log.eval", scores=["match"]).scores["match"].tolist() == [0.5]
+
+
+def test_a_score_of_nan_is_missing_with_the_words_of_the_grader(folder):
+    unscored = {
+        "value": float("nan"),
+        "reason": "grader_failed",
+        "explanation": "Grade not found in model output: hm",
+    }
+    samples = [sample("a"), sample("b", score=None, scores={"match": unscored})]
+    table = load(folder, samples, scores=["match"])
+    np.testing.assert_equal(table.scores["match"], [1, np.nan])
+    words = "match was not scored: 1 rollout without a score"
+    (note,) = [note for note in note_texts(table.notes) if words in note]
+    assert "grader_failed: Grade not found in model output: hm" in note

@@ -29,7 +29,7 @@ from pytest_evalmetrics.rollouts.tool_loader import (
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
@@ -41,30 +41,37 @@ _HEADERS: Final = ("header.json", "_journal/start.json")
 _SUMMARY: Final = "summaries.json"
 _SUMMARISED: Final = 1000  # characters of a text in a summary
 _INVALID: Final = "invalidated"
-_MOST_PLANNED: Final = (
-    20_000_000  # most rollouts of a plan, in case its number is damaged
-)
+# most rollouts of a plan, in case its number is damaged
+_MOST_PLANNED: Final = 20_000_000
 _ATTACHED: Final = "attachment://"
 _KEPT: Final = (
-    *(
-        "id",
-        "epoch",
-        "input",
-        "target",
-        "scores",
-        "score",
-        "model_usage",
-        "error",
-        "invalidation",
-    ),
-    *("total_time", "started_at", "completed_at", "uuid"),
+    "id",
+    "epoch",
+    "input",
+    "target",
+    "scores",
+    "score",
+    "model_usage",
+    "error",
+    "invalidation",
+    "total_time",
+    "started_at",
+    "completed_at",
+    "uuid",
 )
 _NUMBERS: Final = {
-    **dict.fromkeys(("C", "yes", "true"), 1),
-    **dict.fromkeys(("I", "N", "no", "false"), 0),
+    "C": 1,
+    "yes": 1,
+    "true": 1,
     "P": 0.5,
+    "I": 0,
+    "N": 0,
+    "no": 0,
+    "false": 0,
 }
 _LETTERS: Final = ("C", "I", "P", "N")
+# reducers whose number is the mean of all epochs
+_MEANS: Final = (None, "mean")
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 
 
@@ -86,24 +93,34 @@ class InspectAi(ToolLoader):
             yield from self._of_log(builder, log, log.items("samples"), source)
             return
         with _archive(source) as archive:
-            names = dict.fromkeys(
-                archive.namelist()
-            )  # the last of the same name counts
+            # the last of the same name counts
+            names = dict.fromkeys(archive.namelist())
             start = next((name for name in _HEADERS if name in names), None)
             if start is None:
                 raise source.error(
                     "this archive is not an inspect_ai log: it has no header.json"
                 )
             log = Document(archive.read(start), source, _WHAT)
-            samples = self._archived_samples(archive, names, log, source)
+            members = [name for name in names if _is_sample(name)]
+            samples = None
+            if members or _logs_samples(log):
+                is_summarised = _SUMMARY in names
+                samples = self._archived_samples(
+                    archive, members, log, source, is_summarised=is_summarised
+                )
             yield from self._of_log(builder, log, samples, source)
 
     def _archived_samples(
-        self, archive: _Archive, names: Iterable[str], log: Document, source: Source
+        self,
+        archive: _Archive,
+        members: Sequence[str],
+        log: Document,
+        source: Source,
+        *,
+        is_summarised: bool,
     ) -> Iterator[Mapping[str, JsonValue]]:
         """Read the summaries of samples where they are enough, else the samples."""
-        members = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
-        if _SUMMARY in names and not self.reads_records and not log.get("invalidated"):
+        if is_summarised and not self.reads_records and not log.get("invalidated"):
             text = b'{"all":' + archive.read(_SUMMARY) + b"}"
             summaries = list(Document(text, source, _WHAT).items("all") or ())
             # summaries of early versions lack usage and time
@@ -126,24 +143,16 @@ class InspectAi(ToolLoader):
         # the header alone, as other tools write it, has none
         is_header = version is None and samples is None
         if version not in _VERSIONS and not is_header:
+            known = ", ".join(map(str, _VERSIONS))
             raise source.error(
-                f"this is {_WHAT} of version {version!r}; known are "
-                f"{', '.join(map(str, _VERSIONS))}",
+                f"this is {_WHAT} of version {version!r}; known are {known}",
                 hint="update pytest-evalmetrics, or convert it with: inspect log convert",
             )
         spec = log.object("eval")
-        results = log.object("results")
-        task = str(spec.get("task"))
-        first, file = self._first = self._first or (task, source.shown)
-        if first != task:
-            message = (
-                f"this log is of the inspect task {task!r}, and {file} is of {first!r}"
-            )
-            hint = "write one benchmark for each, with paths that tell them apart"
-            raise source.error(message, hint=hint)
+        self._must_be_of_one_task(str(spec.get("task")), source)
         status = log.get("status") or "started"
         if samples is None and status == "success":
-            whole = _whole(spec, results, source)
+            whole = _whole(spec, log.object("results"), source)
             if whole is not None:
                 builder.notes.append(
                     f"{source.shown} holds aggregates without samples: a drop is judged by Welch's "
@@ -157,22 +166,23 @@ class InspectAi(ToolLoader):
             raise source.error(
                 f"this log holds no samples (its status: {status})", hint=hint
             )
-        builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         if status != "success":
             builder.notes.append(
                 f"{source.shown}: the status of this eval is {status!r}"
             )
-        _compare(rollouts, results, builder)
-        for rollout in rollouts:
-            graded = _graded_by_letter(rollout.record)
-            builder.directions.update(dict.fromkeys(graded, "higher"))
-            if rollout.error is not None and rollout.error.voids:
-                scores = judged(rollout.scores, rollout.error)
-                yield structs.replace(rollout, scores=scores)
-            else:
-                yield rollout
-        for name, columns, settings in _scorers(spec, results, builder.scores):
-            builder.measured(f"inspect_ai {name}", columns, settings)
+        yield from _judged(rollouts, log, builder)
+
+    def _must_be_of_one_task(self, task: str, source: Source) -> None:
+        """Refuse the logs of two inspect tasks."""
+        if self._first is None:
+            self._first = task, source.shown
+        first, file = self._first
+        if first != task:
+            message = (
+                f"this log is of the inspect task {task!r}, and {file} is of {first!r}"
+            )
+            hint = "write one benchmark for each, with paths that tell them apart"
+            raise source.error(message, hint=hint)
 
     def _last_attempts(
         self, samples: Iterable[Mapping[str, JsonValue]], log: Document, source: Source
@@ -221,6 +231,9 @@ class InspectAi(ToolLoader):
         if invalid := sample.get("invalidation"):
             reason = str(json_values.lookup(invalid, "reason") or "")
             error = RolloutError(kind=_INVALID, message=reason, voids=True)
+        scores = _scores(sample)
+        if error is None and all(map(_is_unscored, scores.values())):
+            error = _words_of_scorers(sample)
         took = sample.get("total_time")
         if took is None:
             took = json_values.duration(sample, "started_at", "completed_at")
@@ -233,7 +246,7 @@ class InspectAi(ToolLoader):
             task=id_,
             sample=epoch - 1,
             agent=agent,
-            scores=_scores(sample),
+            scores=scores,
             usage=usage(
                 *({**model, "input_tokens": _prompt_tokens(model)} for model in models),
                 latency_s=took,
@@ -245,28 +258,65 @@ class InspectAi(ToolLoader):
         )
 
 
+def _judged(
+    rollouts: Sequence[Rollout], log: Document, builder: ChunkBuilder
+) -> Iterator[Rollout]:
+    """Yield the rollouts of samples, and tell the builder what scored them."""
+    results = log.object("results")
+    builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
+    _compare(rollouts, results, builder)
+    for rollout in rollouts:
+        graded = _graded_by_letter(rollout.record)
+        builder.directions.update(dict.fromkeys(graded, "higher"))
+        if rollout.error is not None and rollout.error.voids:
+            scores = judged(rollout.scores, rollout.error)
+            yield structs.replace(rollout, scores=scores)
+        else:
+            yield rollout
+    for name, columns, settings in _scorers(
+        log.object("eval"), results, builder.scores
+    ):
+        builder.measured(f"inspect_ai {name}", columns, settings)
+
+
+def _is_sample(member: str) -> bool:
+    return member.startswith("samples/") and member.endswith(".json")
+
+
+def _logs_samples(log: Document) -> bool:
+    """Check that a run was to write its samples."""
+    return json_values.lookup(log.get("eval"), "config.log_samples") is not False
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How many samples a stated mean is over, and how many the data set has."""
+
+    scored: float | None
+    total: float | None
+
+
 def _whole(
     spec: Mapping[str, JsonValue], results: Mapping[str, JsonValue], source: Source
 ) -> Rollout | None:
     """Take the means of a log without samples as one rollout; None if it states none."""
     scores: JsonObject = {}
     names: list[str] = []
-    total = json_values.number(results.get("total_samples"))
     for score in json_values.objects(results.get("scores")):
         metrics = json_values.mapping(score.get("metrics"))
         mean = json_values.first(metrics, "accuracy.value", "mean.value")
         if mean is None:
             continue
-        name = str(score.get("name"))
+        name = _column(score)
+        if score.get("reducer") not in _MEANS:
+            name = f"{name},{score['reducer']}"
         names.append(name)
-        counted = json_values.first(score, "scored_samples")
-        counted = results.get("completed_samples") if counted is None else counted
+        coverage = _coverage(score, spec, results)
         scores |= aggregate(
             name,
             mean,
             error=json_values.lookup(metrics, "stderr.value"),
-            samples=json_values.number(counted),
-            documents=total,
+            samples=coverage.scored,
+            documents=coverage.total,
         )
     if not names:
         return None
@@ -279,6 +329,37 @@ def _whole(
         scores=scores,
         rewards=names,
     )
+
+
+def _column(score: Mapping[str, JsonValue]) -> str:
+    """Name a score of the results as the scores of samples are named."""
+    name = str(score.get("name"))
+    scorer = score.get("scorer")
+    if scorer is None or scorer == name:
+        return name
+    return f"{scorer}.{name}"
+
+
+def _coverage(
+    score: Mapping[str, JsonValue],
+    spec: Mapping[str, JsonValue],
+    results: Mapping[str, JsonValue],
+) -> Coverage:
+    """Read how many samples a mean is over."""
+    planned = json_values.number(results.get("total_samples"))
+    scored = json_values.number(score.get("scored_samples"))
+    if scored is None:
+        completed = json_values.number(results.get("completed_samples"))
+        return Coverage(scored=completed, total=planned)
+    epochs = json_values.number(json_values.lookup(spec, "config.epochs"))
+    if planned is None or not epochs or epochs < 1:
+        return Coverage(scored=scored, total=planned)
+    # a mean over reduced epochs counts a sample once, and the plan counts each of its epochs
+    unscored = json_values.number(score.get("unscored_samples")) or 0
+    samples = planned / epochs
+    if scored + unscored <= samples:
+        planned = samples
+    return Coverage(scored=scored, total=planned)
 
 
 def _with_attachments(
@@ -338,6 +419,25 @@ def _prompt_tokens(model: Mapping[str, JsonValue]) -> float | None:
 def _error(error: JsonValue) -> RolloutError | None:
     message = error.get("message", "") if isinstance(error, dict) else error
     return None if error is None else exception_of(message)
+
+
+def _is_unscored(score: JsonValue) -> bool:
+    """Check for no score, which is written as NaN; text may be one of a `map:`."""
+    return score is None or (isinstance(score, float) and math.isnan(score))
+
+
+def _words_of_scorers(sample: Mapping[str, JsonValue]) -> RolloutError | None:
+    """Find a scorer's words on why it did not score a sample."""
+    for name, score in json_values.mapping(sample.get("scores")).items():
+        reasons = [
+            json_values.text(json_values.lookup(score, key))
+            for key in ("reason", "explanation")
+        ]
+        words = ": ".join(reason for reason in reasons if reason is not None)
+        if words:
+            kind = f"{name} was not scored"
+            return RolloutError(kind=kind, message=words, of_grader=True)
+    return None
 
 
 def _given_scores(sample: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
@@ -444,7 +544,7 @@ def _reduced(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
 
 
 def _compare(
-    rollouts: list[Rollout], results: Mapping[str, JsonValue], builder: ChunkBuilder
+    rollouts: Sequence[Rollout], results: Mapping[str, JsonValue], builder: ChunkBuilder
 ) -> None:
     """Compare the means and accuracies of a log with those of its samples' scores."""
     values: dict[str, dict[JsonValue, list[float]]] = defaultdict(
@@ -463,9 +563,7 @@ def _compare(
         scores = [{**only, "metrics": results.get("metrics")}]
     reducers: dict[str, set[JsonValue]] = defaultdict(set)
     for score in json_values.objects(scores):
-        name = score.get("name")
-        scorer = score.get("scorer") or score.get("name")
-        column = str(name if name == scorer else f"{scorer}.{name}")
+        column = _column(score)
         tasks = list(values.get(column, {}).values())
         if any(len(epochs) > 1 for epochs in tasks):
             reducers[column].add(score.get("reducer") or "mean")

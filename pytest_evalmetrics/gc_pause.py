@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,18 +20,3 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_running:
             gc.enable()
-
-
-@contextmanager
-def imported_for_good() -> Iterator[None]:
-    """Pause the collector while modules are imported, and never let it scan them.
-
-    pytest collects twice when it ends, and would scan them each time. Python's last
-    collection sees all objects again.
-    """
-    with collector_paused():
-        yield
-        # who froze objects too would not want them to be seen again
-        if not gc.get_freeze_count():
-            gc.freeze()
-            atexit.register(gc.unfreeze)

@@ -255,14 +255,19 @@ def pytest_collect_file(
     """Collect the benchmark files."""
     if not settings.is_benchmark_file(file_path.name, parent.config):
         return None
-    from pytest_evalmetrics.gc_pause import imported_for_good
+    if "pytest_evalmetrics.items" not in sys.modules:
+        from pytest_evalmetrics.import_for_good import import_for_good
 
-    with imported_for_good():
-        from pytest_evalmetrics.items import BenchmarkFile
-        from pytest_evalmetrics.session.evaluation_session import session_of
+        import_for_good(_import_items)
+    from pytest_evalmetrics.items import BenchmarkFile
+    from pytest_evalmetrics.session.evaluation_session import session_of
 
     session_of(parent.config)  # sees that --lf passes over a file
     return BenchmarkFile.from_parent(parent, path=file_path)
+
+
+def _import_items() -> None:
+    import pytest_evalmetrics.items  # noqa: F401 - to be there
 
 
 @pytest.fixture

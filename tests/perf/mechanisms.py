@@ -1,9 +1,9 @@
-"""What two mechanisms gain: our byte code at import, and pauses of the garbage collector.
+"""What each mechanism at import and of the garbage collector gains.
 
 python tests/perf/mechanisms.py [pairs]
 
-It installs the package three times, twice without one of them, and compares the CPU time
-of pytest runs in pairs. It prints medians and quartiles, and fails for nothing.
+It installs the package as it is and without each of them, and compares the CPU time of
+pytest runs in pairs. It prints medians and quartiles, and fails for nothing.
 docs/decisions.md has the figures.
 """
 
@@ -30,6 +30,16 @@ REMOVED = {
         "    if False:\n",
     ),
     "pauses of the collector": ("gc_pause.py", "    gc.disable()\n", ""),
+    "imports on an empty stack": (
+        "import_for_good.py",
+        "        _on_new_stack(load)\n",
+        "",
+    ),
+    "no thaw at exit": (
+        "import_for_good.py",
+        "        if file is not None and not file.startswith(installed):\n",
+        "        if True:\n",
+    ),
 }
 BENCHMARK = """
 benchmark:
@@ -145,6 +155,10 @@ def main() -> None:
             ("pauses, 100,000 rollouts", "large"),
         ):
             compare(label, whole, running, projects[project], pairs=pairs, cold=False)
+        for mechanism in ("imports on an empty stack", "no thaw at exit"):
+            without = install(folder / mechanism.replace(" ", "-"), mechanism)
+            digits = projects["digits"]
+            compare(mechanism, whole, without, digits, pairs=pairs, cold=False)
 
 
 if __name__ == "__main__":

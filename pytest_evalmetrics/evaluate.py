@@ -34,6 +34,7 @@ from pytest_evalmetrics.pipeline.comparing import AgentComparison, ComparisonTer
 from pytest_evalmetrics.pipeline.drifting import drift_checks
 from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
 from pytest_evalmetrics.pipeline.measuring import AlikeMeasured, KeptRows, Measurement
+from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere, past_runs
 from pytest_evalmetrics.pipeline.reducing import Hooks, Reduced, reduce_agents
 from pytest_evalmetrics.pipeline.references import Reference, reference_of
 from pytest_evalmetrics.pipeline.sentinels import sentinel_remarks
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
+    from pytest_evalmetrics.model.history import HistoryRun
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
     from pytest_evalmetrics.model.separators import Separator
@@ -362,7 +364,7 @@ def compare(
         measurement_changes=alike.changes,
         settled_changes=alike.settled,
         frames=frames,
-        pooled=given.pooled,
+        elsewhere=_noise_elsewhere(given),
     )
     return Compared(
         terms=terms,
@@ -371,6 +373,15 @@ def compare(
         notes=() if given.updates else (*reference.notes, *alike.notes),
         remarks=remarks,
     )
+
+
+def _noise_elsewhere(given: EvaluationInput) -> NoiseElsewhere:
+    """Return further runs that show the noise between runs."""
+    past: tuple[HistoryRun, ...] = ()
+    # runs that are the reference themselves are no further ones
+    if not settings_of(given.benchmark).of_history:
+        past = past_runs(given.history, given.item_id)
+    return NoiseElsewhere(neighbours=given.pooled, past=past)
 
 
 def _find_reference(

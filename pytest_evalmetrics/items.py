@@ -569,6 +569,7 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
     from pytest_evalmetrics import rounds  # only if asked for
     from pytest_evalmetrics.pipeline import power
+    from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere, past_runs
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -578,9 +579,12 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
             benchmark = as_asked(item.config, item.benchmark)
             store = Store(item)
             read = store.read
-            pooled = _pooled_noise(item.config, store)
+            elsewhere = NoiseElsewhere(
+                neighbours=_pooled_noise(item.config, store),
+                past=past_runs(settings.history_path(item.config), item.nodeid),
+            )
             powers = list(
-                power.power_of(benchmark, read, benchmarks=sharing, pooled=pooled)
+                power.power_of(benchmark, read, benchmarks=sharing, elsewhere=elsewhere)
             )
             planned.append((item.nodeid, powers))
             forecast = rounds.expected_rollouts(benchmark, powers)

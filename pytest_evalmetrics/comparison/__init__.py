@@ -29,6 +29,7 @@ from pytest_evalmetrics.comparison.metric_comparison import (
 from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs
 from pytest_evalmetrics.comparison.run_noise import RunScatter as RunScatter
+from pytest_evalmetrics.comparison.run_noise import error_of_current as error_of_current
 from pytest_evalmetrics.comparison.run_noise import largest_shift as largest_shift
 from pytest_evalmetrics.comparison.run_noise import lone_run as lone_run
 from pytest_evalmetrics.comparison.run_noise import pool_shows_noise as pool_shows_noise
@@ -46,6 +47,9 @@ from pytest_evalmetrics.comparison.slices import Slice as Slice
 from pytest_evalmetrics.comparison.slices import SliceTest as SliceTest
 from pytest_evalmetrics.comparison.slices import check_each as check_each
 from pytest_evalmetrics.comparison.slices import slices_of as slices_of
+from pytest_evalmetrics.comparison.successive_runs import (
+    scatter_of_successive as scatter_of_successive,
+)
 from pytest_evalmetrics.comparison.task_drops import TaskDrop as TaskDrop
 from pytest_evalmetrics.comparison.task_drops import TaskDrops as TaskDrops
 from pytest_evalmetrics.comparison.task_drops import broken_tasks as broken_tasks

@@ -60,6 +60,7 @@ def comparison_facts(comparison: Comparison) -> ComparisonFacts:
         improved=comparison.improved,
         runs=comparison.runs,
         run_sd=rounded(comparison.run_sd),
+        run_noise=comparison.noise_source if comparison.rule.tests else None,
         excluded=_group_of(pair.excluded),
         added=_group_of(pair.added),
         removed=_group_of(pair.removed),

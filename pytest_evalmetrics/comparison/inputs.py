@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.model.comparison import Untestable
+from pytest_evalmetrics.model.comparison import NoiseSource, Untestable
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
     stated: tuple[float, float] | None = None
     # what the benchmark file says of rollouts of one task; None for nothing
     independent: bool | None = None
+
+    @property
+    def noise_source(self) -> NoiseSource:
+        """What shows the noise between runs."""
+        if self.run_noise is not None:
+            return NoiseSource.DECLARED
+        return NoiseSource.UNKNOWN if self.runs is None else self.runs.source
 
 
 class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):

@@ -97,6 +97,7 @@ def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
         proven=test.proven,
         runs=1 if given.runs is None else len(given.runs.values),
         run_sd=math.nan if noise is None else noise.sd,
+        noise_source=given.noise_source,
         p_tasks=test.result.p,
         unseen_run_sd=_unseen_run_noise(damage, test.result, noise),
         improved=_is_improved(result, damage),

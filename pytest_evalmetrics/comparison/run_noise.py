@@ -15,9 +15,10 @@ distribution whose scale is above what is expected (Gelman 2006, Bayesian Analys
 515): 5 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
 So the level holds from two runs on, and what two or three runs can't show costs power.
 
-Runs of other benchmarks of the project count too, as a power prior (Ibrahim and Chen
-2000, Statistical Science 15, 46): for as much as ten runs at most, since each benchmark
-has a noise of its own.
+Earlier runs of the same benchmark count as the baseline's own, see `successive_runs`.
+Runs of other benchmarks of the project count as a power prior (Ibrahim and Chen 2000,
+Statistical Science 15, 46): for as much as ten runs at most, since each benchmark has a
+noise of its own.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.model.comparison import NoiseSource
 from pytest_evalmetrics.stats import (
     bisected,
     mean_se,
@@ -65,20 +67,15 @@ _NO_ERROR = 1e-9  # in place of a standard error of 0: all tasks moved alike
 class RunScatter(msgspec.Struct, frozen=True):
     """How the runs of one benchmark scatter."""
 
-    runs: int
+    df: float  # degrees of freedom of the variance
     variance: float  # of their values, in squared points
     se: float  # of one run's value over its tasks
-
-    @property
-    def df(self) -> int:
-        """The degrees of freedom of the variance."""
-        return self.runs - 1
 
 
 class Runs(msgspec.Struct, frozen=True):
     """The runs of a baseline: one metric over the compared tasks."""
 
-    # of each run, the newest last; a lone one needs a `pool`
+    # of each run, the newest last; a lone one needs a `history` or a `pool`
     values: tuple[float, ...]
     # whether the drop is from the mean of all runs, or from the newest alone
     pooled: bool
@@ -87,9 +84,17 @@ class Runs(msgspec.Struct, frozen=True):
     # of one run's value over its tasks; NaN if a task has no value
     se: float = math.nan
     is_rate: bool = False
+    history: RunScatter | None = None  # of earlier runs of the same benchmark
     pool: tuple[RunScatter, ...] = ()  # of other benchmarks
     # the same of the tasks' trimmed means, for a metric that is a mean without a range
     typical: Runs | None = None
+
+    @property
+    def source(self) -> NoiseSource:
+        """What mainly shows the noise between them."""
+        if len(self.values) > 1:
+            return NoiseSource.BASELINE
+        return NoiseSource.NEIGHBOURS if self.history is None else NoiseSource.HISTORY
 
     @property
     def variance(self) -> float:
@@ -161,27 +166,43 @@ def scatter_of(values: Floats) -> RunScatter:
     """Measure how runs scatter by the values of their tasks, shape (runs, tasks)."""
     means = values.mean(axis=1)
     return RunScatter(
-        runs=len(values),
+        df=len(values) - 1,
         variance=float(np.var(means, ddof=1)),
         se=_error_within(values, clusters=None),
     )
 
 
-def lone_run(pair: PairedMetric, pool: tuple[RunScatter, ...]) -> Runs:
-    """Take the noise of a baseline of one run from those of other benchmarks."""
-    se = math.nan
-    if pair.baseline is not None and pair.current is not None:
-        difference = pair.baseline - pair.current
-        se = mean_se(difference, pair.clusters).se / math.sqrt(2)
+def lone_run(
+    pair: PairedMetric,
+    *,
+    is_rate: bool = True,
+    history: RunScatter | None = None,
+    pool: tuple[RunScatter, ...] = (),
+) -> Runs:
+    """Take the noise of a baseline of one run from earlier runs, or other benchmarks."""
     now = len(pair.rewards_current.values)
     return Runs(
         values=(pair.value_baseline,),
         pooled=True,
         more_rollouts=len(pair.rewards_baseline.values) / max(now, 1),
-        se=se,
-        is_rate=True,
+        se=_error_of_difference(pair) / math.sqrt(2),
+        is_rate=is_rate,
+        history=history,
         pool=pool,
     )
+
+
+def error_of_current(pair: PairedMetric) -> float:
+    """Return the standard error of the current run's value over its tasks; NaN if unknown."""
+    before = len(pair.rewards_baseline.values)
+    now = len(pair.rewards_current.values)
+    return _error_of_difference(pair) * math.sqrt(before / max(before + now, 1))
+
+
+def _error_of_difference(pair: PairedMetric) -> float:
+    if pair.baseline is None or pair.current is None or len(pair.tasks) < 2:
+        return math.nan
+    return mean_se(pair.baseline - pair.current, pair.clusters).se
 
 
 def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
@@ -205,11 +226,12 @@ def with_run_noise(
     one_run = runs.se
     if not one_run >= 0:
         one_run = se / math.sqrt(factor - 1 + runs.more_rollouts)
-    if len(runs.values) > 1:
-        if runs.variance == 0:
+    seen = _scatter_of_own(runs)
+    if seen is not None:
+        if seen.variance == 0:
             return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
-        if not one_run * _LARGEST > math.sqrt(runs.variance):
-            return _by_runs_alone(runs, drop=drop, log_p=log_p, alpha=alpha)
+        if not one_run * _LARGEST > math.sqrt(seen.variance):
+            return _by_runs_alone(seen, factor, drop=drop, log_p=log_p, alpha=alpha)
     one_run = max(one_run, _NO_ERROR)
     shown = _shown(runs, one_run)
     return _with_variances(
@@ -259,12 +281,13 @@ def largest_shift(runs: Runs | None, stated: float | None, *, alpha: float) -> f
     if runs is None:
         return 0.0
     factor = runs.variance_factor
-    if len(runs.values) > 1:
-        sd = math.sqrt(runs.variance)
+    seen = _scatter_of_own(runs)
+    if seen is not None:
+        sd = math.sqrt(seen.variance)
         if sd == 0:
             return 0.0
         if not runs.se * _LARGEST > sd:
-            return t_ppf(1 - alpha, len(runs.values) - 1) * sd * math.sqrt(factor)
+            return t_ppf(1 - alpha, seen.df) * sd * math.sqrt(factor)
     one_run = max(runs.se, _NO_ERROR)
     prior = prior_of(one_run, is_rate=runs.is_rate)
     noise = _posterior(prior, _shown(runs, one_run))
@@ -317,16 +340,17 @@ def _with_variances(
     )
 
 
-def _by_runs_alone(runs: Runs, *, drop: float, log_p: float, alpha: float) -> RunNoise:
+def _by_runs_alone(
+    seen: RunScatter, factor: float, *, drop: float, log_p: float, alpha: float
+) -> RunNoise:
     """Predict a further run by the others, where tasks explain next to nothing."""
-    error = math.sqrt(runs.variance * runs.variance_factor)
-    df = len(runs.values) - 1
+    error = math.sqrt(seen.variance * factor)
     return RunNoise(
-        sd=math.sqrt(runs.variance),
-        log_p=max(log_p, t_log_sf(drop / error, df)),
+        sd=math.sqrt(seen.variance),
+        log_p=max(log_p, t_log_sf(drop / error, seen.df)),
         half=math.nan,
         wider=1.0,
-        beyond=_six_digits(t_ppf(1 - alpha, df) * error),
+        beyond=_six_digits(t_ppf(1 - alpha, seen.df) * error),
         short=_six_digits(-normal_ppf(_SHORT) * error),
     )
 
@@ -362,16 +386,32 @@ class _Shown(msgspec.Struct, frozen=True):
     weight: float  # from 0 to 1
 
 
+def _scatter_of_own(runs: Runs) -> RunScatter | None:
+    """Return how the baseline's runs scatter, or of a lone one those of the history."""
+    if len(runs.values) == 1:
+        return runs.history
+    df = len(runs.values) - 1
+    return RunScatter(df=df, variance=runs.variance, se=runs.se)
+
+
 def _shown(runs: Runs, one_run: float) -> list[_Shown]:
     """Return what a baseline's runs show, and those of other benchmarks."""
     shown = []
     if len(runs.values) > 1:
-        own = RunScatter(runs=len(runs.values), variance=runs.variance, se=one_run)
+        df = len(runs.values) - 1
+        own = RunScatter(df=df, variance=runs.variance, se=one_run)
         shown.append(_Shown(own, weight=1.0))
-    df = sum(scatter.df for scatter in runs.pool)
-    weight = min(_MOST_POOLED / df, 1.0) if df else 0.0
+    if runs.history is not None:
+        shown.append(_Shown(_with_error(runs.history, one_run), weight=1.0))
+    pooled_df = sum(scatter.df for scatter in runs.pool)
+    weight = min(_MOST_POOLED / pooled_df, 1.0) if pooled_df else 0.0
     shown += [_Shown(scatter, weight=weight) for scatter in runs.pool]
     return shown
+
+
+def _with_error(scatter: RunScatter, one_run: float) -> RunScatter:
+    """Let runs whose standard error is unknown have that of the baseline's."""
+    return scatter if scatter.se >= 0 else structs.replace(scatter, se=one_run)
 
 
 def _shown_sd(shown: Sequence[_Shown]) -> float:

@@ -82,6 +82,16 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
         return drops.get(self.rule)
 
 
+class NoiseSource(StrEnum):
+    """What shows how far runs of an unchanged system differ as a whole."""
+
+    DECLARED = "declared"  # `run_noise:` in the benchmark file
+    BASELINE = "baseline"  # its runs
+    HISTORY = "history"  # earlier runs of the benchmark
+    NEIGHBOURS = "neighbours"  # runs of other benchmarks of the project
+    UNKNOWN = "unknown"
+
+
 # -- what is compared ------------------------------------------------------------------------
 
 
@@ -267,6 +277,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1  # of the baseline
     # the noise between its runs beyond that of tasks, in the metric's unit; NaN if unknown
     run_sd: float = math.nan
+    noise_source: NoiseSource = NoiseSource.UNKNOWN
     # p of tasks alone, without noise between runs; NaN if nothing can be tested
     p_tasks: float = math.nan
     # with one run of the baseline, whose noise between runs is unknown: the standard
@@ -359,6 +370,8 @@ class ComparisonFacts(msgspec.Struct, frozen=True, kw_only=True):
     improved: bool = False
     runs: int = 1
     run_sd: float | None = None
+    # what shows the noise between runs, where the verdict rests on a test
+    run_noise: NoiseSource | None = None
     missing: float = 0.0  # the larger share of missing rewards of both sides
     worst_case: WorstCase | None = None
     min_coverage: float = 1.0

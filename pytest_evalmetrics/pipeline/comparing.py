@@ -16,8 +16,6 @@ from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.comparison import (
     ComparisonInput,
     Slice,
-    lone_run,
-    pool_shows_noise,
     runs_of,
     slices_of,
 )
@@ -26,7 +24,11 @@ from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryE
 from pytest_evalmetrics.gates import Flips, Gated, SlicesToTest, TasksToTest
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import RuleBound
-from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName
+from pytest_evalmetrics.model.comparison import (
+    ComparisonFacts,
+    NoiseSource,
+    RuleName,
+)
 from pytest_evalmetrics.model.metric_facts import Range
 from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
@@ -41,6 +43,7 @@ from pytest_evalmetrics.model.reasons import (
 )
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
+from pytest_evalmetrics.pipeline import noise_elsewhere
 from pytest_evalmetrics.pipeline.gate_settings import (
     acceptance_of,
     own_rule_of,
@@ -54,11 +57,12 @@ from pytest_evalmetrics.spec import Benchmark, metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.comparison import Runs, RunScatter
+    from pytest_evalmetrics.comparison import Runs
     from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable
+    from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
     from pytest_evalmetrics.pipeline.references import Reference
 
 # a metric that is to be judged by a test, or what it came to without one
@@ -85,8 +89,8 @@ class ComparisonTerms(msgspec.Struct, frozen=True, kw_only=True):
     settled_changes: tuple[MeasurementChange, ...] = ()
     # by agent: the rows that its tasks are a sample of
     frames: Mapping[str, RolloutTable] = {}
-    # how runs of other benchmarks of the project scatter, where they are rates
-    pooled: tuple[RunScatter, ...] = ()
+    # what else than the reference's runs says how far runs scatter
+    elsewhere: NoiseElsewhere = noise_elsewhere.NOTHING
 
 
 class AgentComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,27 +251,28 @@ def _tasks_to_test(
             alpha=rule.alpha,
             least_drop=rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0,
             line=terms.benchmark.line_of("baseline"),
-            runs=_runs_of_reward(pairings, pair, terms.pooled),
+            runs=_runs_of_reward(terms, run, pairings, pair),
             run_noise=_stated_noise(gated.compared, pair),
         )
     return None
 
 
 def _runs_of_reward(
+    terms: ComparisonTerms,
+    run: AgentRun,
     pairings: Sequence[metrics.Pairing],
     pair: PairedMetric,
-    pooled: tuple[RunScatter, ...],
 ) -> Runs | None:
     """Measure the mean reward of each run of the reference; None if noise is unknown."""
-    pooled = pooled if pair.bounded else ()
-    if len(pairings) < 2:
-        return _with_pool(None, pair, pooled)
-    mean_reward = pairings[0].plan.names.bind("mean_reward")
-    pairs = [of_run.pair(mean_reward) for of_run in pairings]
-    if any(len(one.tasks) != len(pair.tasks) for one in pairs):
-        return None
-    runs = runs_of(pairs, pooled=True, is_rate=pair.bounded)
-    return _with_pool(runs, pair, pooled)
+    runs = None
+    if len(pairings) > 1:
+        mean_reward = pairings[0].plan.names.bind("mean_reward")
+        pairs = [of_run.pair(mean_reward) for of_run in pairings]
+        if any(len(one.tasks) != len(pair.tasks) for one in pairs):
+            return None
+        runs = runs_of(pairs, pooled=True, is_rate=pair.bounded)
+    agent = run.result.agent
+    return terms.elsewhere.of(runs, pair, agent=agent, is_rate=pair.bounded)
 
 
 def _stated_noise(compared: ComparisonInput, pair: PairedMetric) -> float | None:
@@ -308,7 +313,7 @@ def _slices_to_test(
     mean = structs.replace(
         whole,
         pair=pair,
-        runs=_runs_of_reward(pairings, pair, terms.pooled),
+        runs=_runs_of_reward(terms, run, pairings, pair),
         is_rate=pair.bounded
         and declarations.may_be_rate(terms.benchmark.spec, "mean_reward"),
         stated=None,
@@ -416,8 +421,8 @@ def _paired(
         text,
         pairing,
         pairings,
-        gate_id=f"{benchmark.spec.name}::{run.result.agent}",
-        pooled=terms.pooled,
+        agent=run.result.agent,
+        elsewhere=terms.elsewhere,
     )
     is_higher = compared.rule.direction is Direction.HIGHER
     return Gated(
@@ -446,13 +451,10 @@ def comparison_input(
     pairing: metrics.Pairing,
     pairings: Sequence[metrics.Pairing] = (),
     *,
-    gate_id: str = "",
-    pooled: tuple[RunScatter, ...] = (),
+    agent: str = "",
+    elsewhere: NoiseElsewhere = noise_elsewhere.NOTHING,
 ) -> ComparisonInput:
-    """Pair a metric with its baseline; `pairings` has one for each run of the baseline.
-
-    Runs of other benchmarks are `pooled` with those of the baseline, if it is a rate.
-    """
+    """Pair a metric with its baseline; `pairings` has one for each run of the baseline."""
     metric = pairing.plan.names.bind(text)
     pair = pairing.pair(metric)
     is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
@@ -465,29 +467,18 @@ def comparison_input(
                 f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
             )
         runs = runs_of(pairs, pooled=metric.unbiased, is_rate=is_rate)
-    if is_rate:
-        runs = _with_pool(runs, pair, pooled)
     return ComparisonInput(
         pair=pair,
         rule=rule_of(
             benchmark, text, bounded=pair.bounded, baseline=pair.value_baseline
         ),
-        runs=runs,
+        runs=elsewhere.of(runs, pair, agent=agent, is_rate=is_rate),
         run_noise=settings_of(benchmark).gate_of(text).run_noise,
         shares_error=metric.name.score == metric_names.OVER_REFERENCE,
         is_rate=is_rate,
-        gate_id=gate_id,
+        gate_id=f"{benchmark.spec.name}::{agent}",
         independent=benchmark.spec.independent,
     )
-
-
-def _with_pool(
-    runs: Runs | None, pair: PairedMetric, pooled: tuple[RunScatter, ...]
-) -> Runs | None:
-    """Add the runs of other benchmarks; beside a lone run they count if they show noise."""
-    if runs is not None:
-        return structs.replace(runs, pool=pooled)
-    return lone_run(pair, pooled) if pool_shows_noise(pooled) else None
 
 
 def _measured_otherwise(
@@ -658,7 +649,7 @@ def pairing_notes(
     if not settings_of(terms.benchmark).single_tasks:
         words = "single tasks are not gated: the file says `single_tasks: false`"
         yield Remark(words, Topic.SINGLE_TASKS)
-    yield from _notes_of_few_runs(terms)
+    yield from _notes_of_few_runs(terms, comparisons)
     for compared in comparisons:
         if compared.drift is not None:
             notes = gates.task_list_notes(
@@ -671,18 +662,31 @@ def pairing_notes(
                 yield Remark(words, Topic.CONTENT)
 
 
-def _notes_of_few_runs(terms: ComparisonTerms) -> Iterator[Note]:
-    """Note that a few runs show little of the noise between runs, and what that costs."""
-    settings = settings_of(terms.benchmark)
-    runs = max(map(len, terms.reference.runs.values()), default=1)
-    is_stated = settings.run_noise is not None
-    if runs == 1 and not is_stated and pool_shows_noise(terms.pooled):
+def _notes_of_few_runs(
+    terms: ComparisonTerms, comparisons: Sequence[AgentComparison]
+) -> Iterator[Note]:
+    """Note where the noise between runs is taken from, and what little of it costs."""
+    sources = {
+        gated.compared.noise_source
+        for compared in comparisons
+        for gated in compared.judgeable
+        if isinstance(gated, Gated) and gated.compared.rule.tests
+    }
+    if NoiseSource.HISTORY in sources:
         words = (
-            "the baseline has one run: the noise between runs is taken from "
-            f"{many(len(terms.pooled), 'other benchmark')} whose baselines are beside it"
+            "the baseline has one run: the noise between runs is taken from earlier "
+            "runs in the history"
         )
         yield Remark(words, Topic.FEW_RUNS)
-    if 1 < runs < _FEW_RUNS and not is_stated:
+    if NoiseSource.NEIGHBOURS in sources:
+        neighbours = many(len(terms.elsewhere.neighbours), "other benchmark")
+        words = (
+            "the baseline has one run: the noise between runs is taken from "
+            f"{neighbours} whose baselines are beside it"
+        )
+        yield Remark(words, Topic.FEW_RUNS)
+    runs = max(map(len, terms.reference.runs.values()), default=1)
+    if NoiseSource.BASELINE in sources and runs < _FEW_RUNS:
         words = (
             f"the baseline has {runs} runs, which show little of the noise between "
             "runs, so that only large drops fail: record five or more, or declare "

@@ -286,7 +286,10 @@ def unfailable(
         collapsed = [_at_worst(run, gated) for run in collapsed]
     lost = compare_agents(terms, collapsed)
     is_lost = all(_gets_worse(gated) for one in lost for gated in one.judgeable)
-    if not is_lost or any(map(_would_show, judge_comparisons(terms, lost))):
+    if not is_lost or any(map(_could_fail, judge_comparisons(terms, lost))):
+        return None
+    # nothing proves a loss, but that of everything is INCONCLUSIVE where all was good
+    if all(_is_uniform(gated) for gated in tested):
         return None
     first = tested[0].compared
     reason = NothingCanFail(
@@ -331,11 +334,16 @@ def _gets_worse(judgeable: Judgeable) -> bool:
     return bool(sign * (pair.value_baseline - pair.value_current) > 0)
 
 
-def _would_show(check: Check) -> bool:
+def _could_fail(check: Check) -> bool:
     """Check whether a loss fails, or would if the rollouts are independent."""
-    return check.verdict.fails or any(
-        isinstance(reason, DependentRollouts) for reason in check.reasons
-    )
+    is_unsure = any(isinstance(reason, DependentRollouts) for reason in check.reasons)
+    return check.verdict is Verdict.FAIL or is_unsure
+
+
+def _is_uniform(gated: Gated) -> bool:
+    """Check whether all rewards of the baseline are the same."""
+    values = gated.compared.pair.rewards_baseline.values
+    return bool(values.size and values.min() == values.max())
 
 
 def _at_worst(run: AgentRun, gated: Gated) -> AgentRun:

@@ -26,6 +26,7 @@ from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.model.comparison import RuleName
 from pytest_evalmetrics.model.results import Power, PowerSource
 from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
+from pytest_evalmetrics.pipeline import noise_elsewhere
 from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
 from pytest_evalmetrics.pipeline.comparing import comparison_input
 from pytest_evalmetrics.pipeline.gate_settings import plan_of, rule_of, settings_of
@@ -38,9 +39,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.comparison import Needed, RunNoise, RunScatter
+    from pytest_evalmetrics.comparison import Needed, RunNoise
     from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.model.comparison import RuleSettings
+    from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
     from pytest_evalmetrics.pipeline.references import Reference
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.sources import SampleSpec
@@ -65,7 +67,9 @@ class _Recorded(msgspec.Struct, frozen=True, kw_only=True):
     table: RolloutTable  # the rollouts of all runs
     runs: Sequence[RolloutTable]  # of each run, the newest last
     second: RolloutTable | None  # another run, where tasks have one rollout
-    pooled: tuple[RunScatter, ...]  # of other benchmarks
+    agent: str
+    # what else than the baseline's runs says how far runs scatter
+    elsewhere: NoiseElsewhere
 
 
 def power_of(
@@ -73,12 +77,12 @@ def power_of(
     snapshot: Callable[[], tuple[str, str] | None],
     *,
     benchmarks: int = 1,
-    pooled: tuple[RunScatter, ...] = (),
+    elsewhere: NoiseElsewhere = noise_elsewhere.NOTHING,
 ) -> Iterator[Power]:
     """Plan one benchmark from its baseline, which `snapshot` reads, else from its rollouts.
 
-    So many `benchmarks` of the run share the level of a false alarm. Runs of other
-    benchmarks are `pooled` with those of the baseline.
+    So many `benchmarks` of the run share the level of a false alarm. `elsewhere` has
+    further runs that show the noise between runs.
 
     A run is expected to repeat the baseline's tasks. Of rewards with two values each task's chance
     to pass is taken from its posterior under a beta prior fitted to all tasks (empirical Bayes:
@@ -121,7 +125,7 @@ def power_of(
         runs=runs,
         recorded=recorded_runs,
         benchmarks=benchmarks,
-        pooled=pooled,
+        elsewhere=elsewhere,
     )
 
 
@@ -149,7 +153,7 @@ def power_of_tables(
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
     recorded: Mapping[str, Sequence[RolloutTable]] = MappingProxyType({}),
     benchmarks: int = 1,
-    pooled: tuple[RunScatter, ...] = (),
+    elsewhere: NoiseElsewhere = noise_elsewhere.NOTHING,
 ) -> Iterator[Power]:
     """Plan one benchmark from rollouts of each agent, and a second run where tasks have one.
 
@@ -170,7 +174,8 @@ def power_of_tables(
                     table=table,
                     runs=of_runs,
                     second=runs.get(agent),
-                    pooled=pooled,
+                    agent=agent,
+                    elsewhere=elsewhere,
                 )
                 yield _metric_power(benchmark, plan, power, given)
             except EvalMetricsError as error:
@@ -244,7 +249,12 @@ def _noise_of_runs(
         for run in recorded.runs
     ]
     given = comparison_input(
-        benchmark, text, pairings[-1], pairings, pooled=recorded.pooled
+        benchmark,
+        text,
+        pairings[-1],
+        pairings,
+        agent=recorded.agent,
+        elsewhere=recorded.elsewhere,
     )
     # no drop: its p is not asked for
     unchanged = math.log(0.5)
@@ -382,7 +392,13 @@ def _by_second_run(
     if run is None:
         return None
     pairing = metrics.Pairing(plan, run, recorded.table, run.counts)
-    given = comparison_input(benchmark, power.metric, pairing, pooled=recorded.pooled)
+    given = comparison_input(
+        benchmark,
+        power.metric,
+        pairing,
+        agent=recorded.agent,
+        elsewhere=recorded.elsewhere,
+    )
     rule = structs.replace(given.rule, alpha=alpha)
     compared = compare(structs.replace(given, rule=rule))
     if not math.isfinite(compared.detectable):

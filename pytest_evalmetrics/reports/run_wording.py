@@ -14,6 +14,7 @@ from pytest_evalmetrics.model.bounds import (
     SingleTasksBound,
     SlicesBound,
 )
+from pytest_evalmetrics.model.comparison import NoiseSource
 from pytest_evalmetrics.model.reasons import SingleTasksUnseen
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import triage
@@ -81,6 +82,26 @@ def false_alarms(results: Sequence[BenchmarkResult]) -> str:
     rate = f"{expected:.2g} a run" if expected >= 1 else f"1 in {1 / expected:.0f} runs"
     tested = many(len(levels), "benchmark", "is")
     return f"false alarms where nothing changed: at most {rate} ({tested} tested)"
+
+
+def unknown_noise(results: Sequence[BenchmarkResult]) -> str:
+    """Say that tests rest on one run of the baseline, once for all; empty if none does."""
+    unknown = [result for result in results if _has_unknown_noise(result)]
+    if not unknown:
+        return ""
+    of = "" if len(results) == 1 else f" for {many(len(unknown), 'benchmark')}"
+    return (
+        f"the noise between runs is unknown{of} (one run in the baseline, no neighbours, "
+        "no history): record more runs, or declare `run_noise:`"
+    )
+
+
+def _has_unknown_noise(result: BenchmarkResult) -> bool:
+    return any(
+        check.comparison is not None
+        and check.comparison.run_noise is NoiseSource.UNKNOWN
+        for check in result.checks
+    )
 
 
 def _levels(result: BenchmarkResult) -> Iterator[float]:

@@ -142,6 +142,9 @@ def head(report: RunReport, size: Size) -> list[str]:
     chance = run_wording.false_alarms(report.benchmarks)
     if chance:
         lines += [f"{chance[0].upper()}{chance[1:]}.", ""]
+    unknown_noise = run_wording.unknown_noise(report.benchmarks)
+    if unknown_noise:
+        lines += [f"{unknown_noise[0].upper()}{unknown_noise[1:]}.", ""]
     warnings = [f"- ⚠️ drift: {plain(text)}" for text in run_wording.drifts_of(report)]
     stale = run_wording.stale_baselines(report.benchmarks)
     warnings += [f"- ⚠️ {plain(text)}" for text in stale]

@@ -90,6 +90,9 @@ def _lines(report: RunReport, written: Sequence[str], reading: Reading) -> Lines
         chance = run_wording.false_alarms(results)
         if chance:
             yield f"note: {chance}", None
+    unknown_noise = run_wording.unknown_noise(results)
+    if verbosity >= 0 and unknown_noise:
+        yield f"note: {unknown_noise}", None
     stale = run_wording.stale_baselines(results)
     most = len(stale) if verbosity > 0 else _STALE
     rest = "and {} more baselines that are too old (-v shows them)"

@@ -78,17 +78,17 @@ def test_a_neighbour_that_cannot_be_read_is_left_to_its_own_run(project):
 
 
 def test_quiet_runs_are_no_reason_to_doubt_a_drop():
-    quiet = RunScatter(runs=10, variance=0.01**2, se=0.01)
+    quiet = RunScatter(df=9, variance=0.01**2, se=0.01)
     assert not pool_shows_noise([quiet])
 
 
 def test_runs_that_scatter_twice_as_far_as_their_tasks_explain_show_noise():
-    noisy = RunScatter(runs=10, variance=0.02**2, se=0.01)
+    noisy = RunScatter(df=9, variance=0.02**2, se=0.01)
     assert pool_shows_noise([noisy])
 
 
 def test_the_scatter_of_runs_is_that_of_their_means():
     values = np.array([[0.0, 1.0, 0.5], [0.5, 1.0, 0.75]])
     scatter = scatter_of(values)
-    assert scatter.runs == 2
+    assert scatter.df == 1
     assert scatter.variance == pytest.approx(np.var([0.5, 0.75], ddof=1))

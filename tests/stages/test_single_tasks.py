@@ -117,10 +117,10 @@ def test_where_the_file_says_independent_two_tasks_that_lose_all_fail(tmp_path):
     assert named(failed, "mean_reward").verdict is Verdict.FAIL
 
 
-def recorded(folder, rewards, keys="baseline: true"):
+def recorded(folder, rewards, keys="baseline: true", metric="mean_reward"):
     """Record a baseline of these rewards."""
     write_rows(folder, "new.jsonl", rewards)
-    asked = benchmark(folder, f"metrics: [mean_reward]\n{keys}")
+    asked = benchmark(folder, f"metrics: [{metric}]\n{keys}")
     return evaluate(given(asked, updates=True))
 
 
@@ -212,3 +212,9 @@ def test_the_reward_of_a_task_is_told_without_the_noise_between_runs(tmp_path):
     result = result_of(tmp_path, before, now, rest=", run_noise: 2%")
     (task,) = named(result, "single_tasks").reasons[0].tasks
     assert (task.before, task.now) == (1.0, 0.3)
+
+
+def test_a_loss_that_could_only_be_inconclusive_is_no_gate_to_record(tmp_path):
+    rewards = [[1, 0, 1], [0, 1, 0], [1, 1, 0]]
+    (reason,) = refusals(recorded(tmp_path, rewards, metric="pass@3"))
+    assert (reason.metric, reason.tasks, reason.rollouts) == ("pass@3", 3, 3)

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.bounds import ThresholdBound
+from pytest_evalmetrics.model.comparison import NoiseSource
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
 from pytest_evalmetrics.reports.failure import (
@@ -85,6 +86,8 @@ class PairedChange(msgspec.Struct, frozen=True, kw_only=True):
     worse: int
     better: int
     unproven: bool  # a loss that would matter if it were real
+    # whether nothing shows how much runs differ as a whole
+    unknown_noise: bool
 
 
 class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,6 +205,7 @@ def _paired(check: Check) -> PairedChange | None:
         worse=facts.worse,
         better=facts.better,
         unproven=check_wording.is_unproven_drop(check),
+        unknown_noise=facts.run_noise is NoiseSource.UNKNOWN,
     )
 
 

@@ -139,6 +139,9 @@ function heldAgainst(metric) {
     const seen = `sees losses from ${brief(paired.detectable)} on`;
     lines.push(h("small", { class: "muted block" }, seen));
   }
+  if (paired && paired.unknown_noise) {
+    lines.push(h("small", { class: "muted block" }, "one run: noise between runs unknown"));
+  }
   if (paired && paired.unproven) {
     lines.push(h("small", { class: "unproven block" }, "a loss that would matter, not proven"));
   }

@@ -22,9 +22,9 @@ from pytest_evalmetrics.comparison import means_of
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.evaluate import evaluate_stages, score
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import Confirmation
 from pytest_evalmetrics.model.rollout_table import pool
+from pytest_evalmetrics.model.run_notes import SecondRoundFailed
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.spec import Count
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, Stages
     from pytest_evalmetrics.model.comparison import PairedMetric
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskId
     from pytest_evalmetrics.spec import Benchmark
@@ -61,10 +62,7 @@ def with_confirmation(given: EvaluationInput) -> Evaluated:
     try:
         second = _second_round(given, stages, pairs, worse=worse, controls=controls)
     except EvalMetricsError as error:
-        note = (
-            f"confirm: the second round failed, and the first decides: {error.message}"
-        )
-        return _with_note(first, note)
+        return _with_note(first, SecondRoundFailed(error.message))
     again = {_key(check): check for check in second.both.result.checks}
     checks = tuple(
         _decided(check, again.get(_key(check)), second.round)
@@ -245,9 +243,7 @@ def _decided(check: Check, both: Check | None, round_: Confirmation) -> Check:
     return structs.replace(both, verdict=Verdict.WARN, reasons=(reason,))
 
 
-def _with_note(evaluated: Evaluated, words: str) -> Evaluated:
+def _with_note(evaluated: Evaluated, note: Note) -> Evaluated:
     result = evaluated.result
-    result = structs.replace(
-        result, notes=(*result.notes, Remark(words, Topic.CONFIRMATION))
-    )
+    result = structs.replace(result, notes=(*result.notes, note))
     return structs.replace(evaluated, result=result)

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import errors, gates
 from pytest_evalmetrics.model.baseline import Provenance
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.gate_notes import NothingGated
 from pytest_evalmetrics.model.reasons import (
     Failed,
     FirstRun,
@@ -716,25 +716,13 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[Note]:
             yield from comparing.reference_notes(compared.terms, stages.reduced.gated)
     if stages.reduced.error is not None:
         return
-    for words in gates.blind_thresholds(benchmark.spec, benchmark.line_of):
-        yield Remark(words, Topic.BLIND_THRESHOLD)
+    yield from gates.blind_thresholds(benchmark.spec, benchmark.line_of)
     if not stages.gates["thresholds"] and not benchmark.spec.baseline:
-        yield Remark(_nothing_gated(benchmark), Topic.NOTHING_GATED)
-
-
-def _nothing_gated(benchmark: Benchmark) -> str:
-    metric = benchmark.spec.metrics[0]
-    if benchmark.in_python:
-        how = (
-            "give thresholds= or baseline=, such as "
-            f'thresholds={{"{metric}": ">= 0.9"}}'
+        yield NothingGated(
+            metric=benchmark.spec.metrics[0],
+            line=benchmark.line_of(),
+            in_python=benchmark.in_python,
         )
-    else:
-        how = (
-            f"add `thresholds:` or `baseline:` below line {benchmark.line_of()}, such "
-            f'as `thresholds: {{{metric}: ">= 0.9"}}`'
-        )
-    return f"nothing is gated: {how}"
 
 
 def _remarks(stages: Stages) -> Iterator[str]:
@@ -770,9 +758,12 @@ def _sentinels(stages: Stages, compared: AgentComparison) -> Iterator[str]:
 
 
 def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:
+    if not behaviour:
+        return
+    from pytest_evalmetrics.pipeline import behaving
+
     for facts in behaviour:
-        for words in sentences.behaviour_notes(facts):
-            yield Remark(words, Topic.BEHAVIOUR)
+        yield from behaving.notes_of(facts)
 
 
 def _behaviour_remarks(behaviour: Sequence[BehaviourFacts]) -> Iterator[str]:

@@ -13,8 +13,13 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
-from pytest_evalmetrics.layout import capped, compact
+from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.model.history import HistoryPoint, HistoryRun
+from pytest_evalmetrics.model.run_notes import (
+    BrokenHistoryLine,
+    FurtherBrokenLines,
+    OtherHistorySchema,
+)
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Gate
 from pytest_evalmetrics.run_folder import lock_byte
@@ -22,9 +27,11 @@ from pytest_evalmetrics.run_folder import lock_byte
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import AgentResult, BenchmarkResult
 
 SCHEMA_VERSION = 1
+_NAMED_LINES = 3  # broken ones that notes name
 _AGAIN_S = 0.01  # between two tries to lock the file
 
 
@@ -123,12 +130,15 @@ def _points(result: BenchmarkResult, agent: AgentResult) -> dict[str, HistoryPoi
 
 def read_history(
     path: Path, shown: str
-) -> tuple[Mapping[str, Sequence[HistoryRun]], list[str]]:
+) -> tuple[Mapping[str, Sequence[HistoryRun]], list[Note]]:
     """Read the runs of each benchmark, the oldest first, and notes on lines that are none."""
     try:
         stat = path.stat()
         runs, notes = _read(os.fspath(path), shown, stat.st_mtime_ns, stat.st_size)
-        return runs, capped(notes, 3, "history: and {} more broken lines")
+        further = len(notes) - _NAMED_LINES
+        if further > 0:
+            return runs, [*notes[:_NAMED_LINES], FurtherBrokenLines(further)]
+        return runs, list(notes)
     except FileNotFoundError:
         return {}, []
     except OSError as error:
@@ -140,24 +150,23 @@ def read_history(
 @lru_cache(maxsize=2)  # the benchmarks of a run mostly share one
 def _read(
     path: str, shown: str, _changed: int, _size: int
-) -> tuple[dict[str, list[HistoryRun]], list[str]]:
+) -> tuple[dict[str, list[HistoryRun]], list[Note]]:
     decoder = msgspec.json.Decoder(HistoryRun)
     runs: dict[str, list[HistoryRun]] = {}
-    notes = []
+    notes: list[Note] = []
     for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
         if not line.strip():
             continue
+        place = f"{shown}:{number}"
         try:
             run = decoder.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            problem = f"this is not a run: {error}"
+            notes.append(BrokenHistoryLine(place, str(error)))
+            continue
+        if run.schema_version == SCHEMA_VERSION:
+            runs.setdefault(run.benchmark, []).append(run)
         else:
-            if run.schema_version == SCHEMA_VERSION:
-                runs.setdefault(run.benchmark, []).append(run)
-                continue
-            version = f"the schema version {run.schema_version}"
-            problem = f"this run has {version}, and {SCHEMA_VERSION} is known"
-        notes.append(f"history: {shown}:{number}: {problem}; the line is left out")
+            notes.append(OtherHistorySchema(place, run.schema_version, SCHEMA_VERSION))
     return runs, notes
 
 

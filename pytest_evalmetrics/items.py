@@ -22,7 +22,6 @@ from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.local_code import source_hash
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import HookFailed
 from pytest_evalmetrics.model.results import (
     BenchmarkResult,
@@ -30,6 +29,7 @@ from pytest_evalmetrics.model.results import (
     Power,
     StaleBaseline,
 )
+from pytest_evalmetrics.model.run_notes import HistoryStartsAnew
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.benchmark_check import all_problems
 from pytest_evalmetrics.pipeline.preflight import unknown_metrics
@@ -317,16 +317,13 @@ def _evaluated(
     if document is not None and (reason := settings.accepted_reason(config)):
         provenance = structs.replace(document.provenance, reason=reason)
         document = structs.replace(document, provenance=provenance)
-    replacements = [Remark(words, Topic.REPLACED_NAME) for words in names.notes]
-    result = structs.replace(result, notes=(*result.notes, *replacements))
+    result = structs.replace(result, notes=(*result.notes, *names.notes))
     if store is not None and not given.updates:
         result = structs.replace(result, stale=_stale(config, store, evaluated))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
     elif given.updates and result.passed:
-        words = "accepted: from this run on its history counts anew"
-        note = Remark(words, Topic.HISTORY)
-        result = structs.replace(result, notes=(*result.notes, note))
+        result = structs.replace(result, notes=(*result.notes, HistoryStartsAnew()))
     if config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
         result = structs.replace(result, xfail=False)

@@ -23,6 +23,7 @@ from pytest_evalmetrics.reports.failure_layout import shown_paragraph
 from pytest_evalmetrics.reports.payload import Artifacts, Payload, result_of
 from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.reports.terminal import Reading, section
 from pytest_evalmetrics.reports.wording import calls_line, replayed_note
 from pytest_evalmetrics.run_folder import RunFolder, origin_of
@@ -133,7 +134,7 @@ class RunResults:
                 remark=replayed_note(self._calls),
             )
             paths, unwritten = write_reports(run, folder.prefix)
-            self._warnings.update(names.notes)
+            self._warnings.update(dict.fromkeys(note_texts(names.notes)))
             self._errors += unwritten
         with self._errors_noted():
             ids = [*self.results, *lost, *skipped, *deselected]
@@ -236,7 +237,7 @@ class RunResults:
                 last[result.id] = (*earlier, run)[-_LAST:]
             if runs:
                 append(path, runs, shown)
-            self._warnings.update(dict.fromkeys(notes))
+            self._warnings.update(dict.fromkeys(note_texts(notes)))
         return {
             name: tuple(structs.replace(run, baseline=msgspec.UNSET) for run in of_name)
             for name, of_name in last.items()

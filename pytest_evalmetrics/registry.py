@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 
 from pytest_evalmetrics.errors import RegistryError, closest, did_you_mean
+from pytest_evalmetrics.model.run_notes import ReplacedBuiltin, ReplacedName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -109,9 +110,8 @@ class Scope:
         self, root: Path, *folders: Path, modules: Iterable[object] | None = None
     ) -> None:
         self.root = root  # messages name files relative to it
-        self.notes: dict[
-            str, None
-        ] = {}  # names found in several places, and the one used
+        # names found in several places, and the one used
+        self.notes: dict[ReplacedName | ReplacedBuiltin, None] = {}
         self._folders = frozenset().union(*(_chain(str(folder)) for folder in folders))
         self._modules = None if modules is None else {id(vars(m)) for m in modules}
         self._outer: Scope | None = None
@@ -285,9 +285,13 @@ class Registry:
                 and other.level < best.level
                 and not same(other.target, best.target)
             ):
-                replaced = other.place if other.level == 0 else f"that of {other.place}"
-                note = f"the {self.kind} {name!r} is the one of {best.place}, which replaces "
-                Scope.active.notes[note + replaced] = None
+                note = ReplacedName(
+                    kind=self.kind,
+                    name=name,
+                    place=best.place,
+                    replaced="" if other.level == 0 else other.place,
+                )
+                Scope.active.notes[note] = None
         return best
 
     def _add(self, new: _Entry) -> None:

@@ -15,7 +15,6 @@ from pytest_evalmetrics.config.declarations import shortage_of
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.gates import sequential
-from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import (
     AllBound,
     MostBound,
@@ -23,7 +22,6 @@ from pytest_evalmetrics.model.bounds import (
     SingleTasksBound,
     SlicesBound,
 )
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
     CannotFail,
@@ -32,6 +30,11 @@ from pytest_evalmetrics.model.reasons import (
     UnequalSums,
 )
 from pytest_evalmetrics.model.results import PowerSource
+from pytest_evalmetrics.model.run_notes import (
+    AllAtOnce,
+    StoppedAtLastLook,
+    StoppedEarly,
+)
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.gate_settings import rule_of
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power
     from pytest_evalmetrics.registry import Scope
     from pytest_evalmetrics.scoring.door import Budget
@@ -131,34 +135,29 @@ def _pays_again(given: EvaluationInput) -> bool:
 def in_rounds(given: EvaluationInput) -> Evaluated:
     """Evaluate a benchmark round by round until its gates are sure."""
     *_, (look, evaluated) = looks_at(given)
-    words = f"num_samples: {_stop_note(given, look, evaluated.result)}"
-    note = Remark(words, Topic.ROUNDS)
+    note = _stop_note(given, look, evaluated.result)
     result = structs.replace(evaluated.result, notes=(note, *evaluated.result.notes))
     return structs.replace(evaluated, result=result)
 
 
 def _stop_note(
     given: EvaluationInput, look: sequential.Look, result: BenchmarkResult
-) -> str:
-    """Say when a run stopped, and what that saved."""
+) -> Note:
+    """Note when a run stopped, and what that saved."""
     rollouts = look.rollouts[look.at]
     most = look.rollouts[-1]
     looks = len(look.rollouts)
     if looks == 1:
-        note = (
-            "all, because without the journal every round would pay again for those "
-            "before"
-        )
-        if given.benchmark.spec.forgets:
-            note += "; it keeps a target's answers only if the target has a version"
-        return note
+        return AllAtOnce(forgets=given.benchmark.spec.forgets)
     if rollouts == most:
-        return f"stopped at the last look, look {looks} of {looks}: no gate was sure before"
+        return StoppedAtLastLook(looks)
     tasks = sum(agent.tasks for agent in result.agents)
-    return (
-        f"stopped early, at look {look.at + 1} of {looks}: "
-        f"{many(rollouts * tasks, 'rollout')} in place of {most * tasks}, "
-        f"{100 * (1 - rollouts / most):.3g} % saved"
+    return StoppedEarly(
+        look=look.at + 1,
+        looks=looks,
+        rollouts=rollouts,
+        most=most,
+        tasks=tasks,
     )
 
 

@@ -150,6 +150,8 @@ RULES = {
             "json_types",
             "layout",
             "model.metric_facts",
+            "model.notes",
+            "model.scoring_notes",
             "scoring.scorers.answer_forms",
             "scoring.scorers.judge",
             "scoring.scorers.row_reading",

@@ -22,7 +22,6 @@ from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.baselines.unused import unused_in
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     NothingCanFail,
     NotRecorded,
@@ -33,6 +32,7 @@ from pytest_evalmetrics.model.results import (
     Check,
     RecordedBaseline,
 )
+from pytest_evalmetrics.model.run_notes import NotRecordedXfail
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 from pytest_evalmetrics.run_folder import write_whole
 
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_evalmetrics.model.baseline import BaselineDocument
-
-_XFAIL_NOTE = Remark(
-    "its baseline is as it was: what is known to fail (xfail) is not recorded",
-    Topic.XFAIL,
-)
 
 
 class Store:
@@ -106,7 +101,7 @@ class Store:
         if self._conflict or not self._is_asked_to_update:
             return result
         if not self.updates:
-            return structs.replace(result, notes=(*result.notes, _XFAIL_NOTE))
+            return structs.replace(result, notes=(*result.notes, NotRecordedXfail()))
         if new is None:
             return _refused_as_incomplete(result)
         return self._record(result, new, rows)

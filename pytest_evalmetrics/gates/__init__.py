@@ -7,7 +7,7 @@ from pytest_evalmetrics.gates.completeness import (
 from pytest_evalmetrics.gates.completeness import check_numbers as check_numbers
 from pytest_evalmetrics.gates.completeness import completeness_of as completeness_of
 from pytest_evalmetrics.gates.completeness import missing_policy as missing_policy
-from pytest_evalmetrics.gates.completeness import unchecked_note as unchecked_note
+from pytest_evalmetrics.gates.completeness import unchecked_tasks as unchecked_tasks
 from pytest_evalmetrics.gates.recorded_values import check_value as check_value
 from pytest_evalmetrics.gates.regression import Gated as Gated
 from pytest_evalmetrics.gates.regression import accepted as accepted
@@ -32,12 +32,16 @@ from pytest_evalmetrics.gates.task_gates import check_single_tasks as check_sing
 from pytest_evalmetrics.gates.task_gates import check_task_list as check_task_list
 from pytest_evalmetrics.gates.task_gates import flips_of as flips_of
 from pytest_evalmetrics.gates.task_gates import single_tasks as single_tasks
-from pytest_evalmetrics.gates.task_gates import task_list_notes as task_list_notes
+from pytest_evalmetrics.gates.task_gates import task_list_note as task_list_note
 from pytest_evalmetrics.gates.thresholds import blind_thresholds as blind_thresholds
 from pytest_evalmetrics.gates.thresholds import check_threshold as check_threshold
 from pytest_evalmetrics.gates.thresholds import check_thresholds as check_thresholds
-from pytest_evalmetrics.gates.thresholds import few_numbers as few_numbers
+from pytest_evalmetrics.gates.thresholds import (
+    metrics_of_a_part as metrics_of_a_part,
+)
 from pytest_evalmetrics.gates.thresholds import (
     misplaced_threshold as misplaced_threshold,
 )
-from pytest_evalmetrics.gates.thresholds import unlabelled as unlabelled
+from pytest_evalmetrics.gates.thresholds import (
+    ungrouped_rollouts as ungrouped_rollouts,
+)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import CountBound, ShareBound
+from pytest_evalmetrics.model.gate_notes import UncheckedTasks
 from pytest_evalmetrics.model.reasons import (
     ExtraTasks,
     MissingNumbers,
@@ -314,28 +314,22 @@ def lacks_numbers(estimate: Estimate, reward: str) -> bool:
     return estimate.missing > 0 and estimate.score != reward
 
 
-def unchecked_note(
+def unchecked_tasks(
     spec: BenchmarkSpec,
     found: Completeness,
     *,
     agent: str,
     line: int,
     in_python: bool,
-) -> str | None:
-    """Note that nothing says how many tasks there are, with the lines that do."""
-    tasks = len(found.table.tasks)
+) -> UncheckedTasks | None:
+    """Note that nothing says how many tasks there are; None if something does."""
     if spec.expect.tasks is not None or spec.baseline is not None:
-        return None  # the task list is known
-    count = many(tasks, "task")
-    of_agent = f" of {agent}" if agent else ""
-    were = "was" if tasks == 1 else "were"
-    unchecked = (
-        f"completeness is unchecked: {count}{of_agent} {were} found, "
-        "and nothing says how many there are: "
+        return None
+    says_rollouts = bool(spec.num_samples or spec.expect.rollouts)
+    return UncheckedTasks(
+        tasks=len(found.table.tasks),
+        rollouts=None if says_rollouts else found.most,
+        line=line,
+        agent=agent,
+        in_python=in_python,
     )
-    if in_python:
-        return f'{unchecked}give expect={{"tasks": {tasks}}}'
-    samples = f" and `num_samples: {found.most}`"
-    if spec.num_samples or spec.expect.rollouts:
-        samples = ""
-    return f"{unchecked}add `expect: {{tasks: {tasks}}}`{samples} below line {line}"

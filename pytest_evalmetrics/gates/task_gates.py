@@ -15,6 +15,7 @@ from pytest_evalmetrics.model.bounds import (
     MostBound,
     UntilBound,
 )
+from pytest_evalmetrics.model.gate_notes import PairedById, PairedByPosition
 from pytest_evalmetrics.model.reasons import (
     BrokenTasks,
     MaxBrokenTooLarge,
@@ -307,18 +308,12 @@ def _new_tasks(
     return tuple(new)
 
 
-def task_list_notes(
-    drift: Drift, where: str, renew: str, *, in_python: bool
-) -> Iterator[str]:
-    """Note that tasks are paired by id alone; `renew` says how `where` gets their content."""
+def task_list_note(
+    drift: Drift, acceptance: Acceptance, *, in_python: bool
+) -> PairedById | PairedByPosition | None:
+    """Note that tasks are paired by id or position alone; None if content pairs them."""
     if drift.unknown:
-        yield (
-            f"tasks are paired by id alone: {where} holds no content of its tasks yet; "
-            f"{renew}"
-        )
-    elif drift.blind and not in_python:
-        yield (
-            "tasks are paired by position alone: their ids are numbers of rows, which "
-            "change where a row is added; say what identifies a task with "
-            "`fields: {content: KEY}`, such as the key of its question"
-        )
+        return PairedById(acceptance)
+    if drift.blind and not in_python:
+        return PairedByPosition()
+    return None

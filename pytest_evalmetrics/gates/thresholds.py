@@ -10,8 +10,13 @@ import numpy as np
 from pytest_evalmetrics.config.declarations import counts_passes, range_of
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.gates.completeness import LineOf, lacks_numbers
-from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.model.bounds import ThresholdBound
+from pytest_evalmetrics.model.gate_notes import (
+    BlindThreshold,
+    MetricOfPart,
+    MisplacedPassThreshold,
+    UngroupedRollouts,
+)
 from pytest_evalmetrics.model.reasons import NoInterval, OutOfBounds, Reason, Undefined
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
@@ -124,73 +129,63 @@ def _out_of_bounds(
 # -- remarks ---------------------------------------------------------------------------------
 
 
-def few_numbers(
+def metrics_of_a_part(
     spec: BenchmarkSpec, estimates: Mapping[str, Estimate], *, agent: str
-) -> list[str]:
-    """Name the other listed metrics that are computed over a part of the rollouts."""
-    prefix = f"{agent}: " if agent else ""
-    notes = []
+) -> Iterator[MetricOfPart]:
+    """Note the other listed metrics that are computed over a part of the rollouts."""
     for name in dict.fromkeys((*spec.metrics, *(spec.key_metrics or ()))):
         estimate = estimates[name]
-        if name in spec.thresholds or not lacks_numbers(estimate, spec.reward):
-            continue
-        total = estimate.missing + estimate.rollouts
-        what = f"no finite {estimate.score}"
-        if not estimate.score:
-            what = f"nothing that {estimate.name} reads"
-        lack = f"{of_many(estimate.missing, total, 'rollout', 'has')} {what}"
-        notes.append(
-            f"{prefix}{estimate.name} is of {estimate.rollouts} rollouts: {lack}"
-        )
-    return notes
+        if name not in spec.thresholds and lacks_numbers(estimate, spec.reward):
+            yield MetricOfPart(
+                metric=estimate.name,
+                score=estimate.score,
+                rollouts=estimate.rollouts,
+                missing=estimate.missing,
+                agent=agent,
+            )
 
 
-def unlabelled(
+def ungrouped_rollouts(
     spec: BenchmarkSpec, table: RolloutTable, *, agent: str
-) -> Iterator[str]:
-    """Report rollouts that belong to no group of a field by which metrics are gated."""
-    prefix = f"{agent}: " if agent else ""
+) -> Iterator[UngroupedRollouts]:
+    """Note rollouts that belong to no group of a field by which metrics are gated."""
     for field in sorted(fields_of((*spec.gated, *spec.thresholds))):
         lacking = int(table.lacking((field,)).sum())
         if lacking:
-            what = of_many(lacking, len(table), "rollout", "has")
-            yield (
-                f"{prefix}{what} no {field}, so that no gated metric of its values "
-                "counts them"
+            yield UngroupedRollouts(
+                field=field, lacking=lacking, rollouts=len(table), agent=agent
             )
 
 
 def misplaced_threshold(
     spec: BenchmarkSpec, table: RolloutTable, *, agent: str, line_of: LineOf
-) -> list[str]:
-    """Report a pass_threshold on another scale than the rewards: all or none pass."""
+) -> MisplacedPassThreshold | None:
+    """Note a pass_threshold on another scale than the rewards: all or none pass."""
     rewards = table.scores.get(spec.reward)
     chosen = () if spec.metrics == type(spec).metrics else spec.metrics
     names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))
-    rates = [name for name in names if counts_passes(spec, name)]
+    rates = tuple(name for name in names if counts_passes(spec, name))
     if rewards is None or not rates or not np.isfinite(rewards).any():
-        return []
-    least, best = np.nanmin(rewards), np.nanmax(rewards)
-    limit = f"pass_threshold {spec.pass_threshold:.12g}"
-    if best > 0 and not reaches(best, spec.pass_threshold):
-        what = f"no {spec.reward} reaches {limit} (the largest is {best:.4g})"
-        end = "above 0"
-    elif spec.pass_threshold <= 0 <= least:
-        what = f"each {spec.reward} reaches {limit} (the least is {least:.4g})"
-        end = "below 1"
-    else:
-        return []
-    prefix = f"{agent}: " if agent else ""
-    line = line_of("pass_threshold")
-    note = (
-        f"{prefix}{what}, so that {', '.join(rates)} can't be {end}: "
-        f"set pass_threshold, line {line}, to what passes"
+        return None
+    least = float(np.nanmin(rewards))
+    best = float(np.nanmax(rewards))
+    none_pass = best > 0 and not reaches(best, spec.pass_threshold)
+    all_pass = spec.pass_threshold <= 0 <= least
+    if not (none_pass or all_pass):
+        return None
+    return MisplacedPassThreshold(
+        score=spec.reward,
+        threshold=spec.pass_threshold,
+        all_pass=not none_pass,
+        nearest=best if none_pass else least,
+        metrics=rates,
+        line=line_of("pass_threshold"),
+        agent=agent,
     )
-    return [note]
 
 
-def blind_thresholds(spec: BenchmarkSpec, line_of: LineOf) -> Iterator[str]:
-    """Report thresholds at the end of their metric's range, which nothing can break."""
+def blind_thresholds(spec: BenchmarkSpec, line_of: LineOf) -> Iterator[BlindThreshold]:
+    """Note thresholds at the end of their metric's range, which nothing can break."""
     for text, threshold in spec.thresholds.items():
         try:
             limits = range_of(spec, parse(text))
@@ -199,5 +194,10 @@ def blind_thresholds(spec: BenchmarkSpec, line_of: LineOf) -> Iterator[str]:
         never_below = threshold.min is None or threshold.min <= limits.low
         never_above = threshold.max is None or threshold.max >= limits.high
         if never_below and never_above:
-            line = line_of("thresholds", text)
-            yield f"the threshold {threshold} of line {line} can't fail: {text} is {limits.why}"
+            yield BlindThreshold(
+                metric=text,
+                least=threshold.min,
+                most=threshold.max,
+                line=line_of("thresholds", text),
+                words=limits.why,
+            )

@@ -31,6 +31,7 @@ from pytest_evalmetrics.metrics.metric import (
 from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
 from pytest_evalmetrics.model.estimates import Estimate, Interval
 from pytest_evalmetrics.model.results import AgentResult
+from pytest_evalmetrics.model.rollout_notes import SliceWithoutRewards, UndefinedSlice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics.lookup import Plan
     from pytest_evalmetrics.metrics.samples import Sample
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _REPORTED_PARTS = 100  # of a breakdown in reports; the aggregate metrics hold all
@@ -52,7 +54,7 @@ def reduce_agent(
     expected: int | NDArray[np.int64] | None = None,
     compute_metrics: ComputeMetrics | None = None,
     key_metrics: KeyMetrics | None = None,
-    notes: list[str] | None = None,
+    notes: list[Note] | None = None,
 ) -> AgentResult:
     """Compute all metrics of one agent from its rollouts.
 
@@ -167,7 +169,7 @@ class _Reduction:
 
     # -- breakdowns --------------------------------------------------------------------------
 
-    def break_down(self, notes: list[str]) -> None:
+    def break_down(self, notes: list[Note]) -> None:
         """Compute each listed metric for each value of each field of ``breakdown:``."""
         listed = [self.bind(text) for text in self.spec.metrics]
         whole = [metric for metric in listed if metric.name.field is None]
@@ -177,7 +179,7 @@ class _Reduction:
                     if self._have_rewards(rows):
                         self._add_parts_of(whole, field, label, notes)
                     else:
-                        notes.append(_left_out(field, label, count=len(rows)))
+                        notes.append(SliceWithoutRewards(field, label, len(rows)))
 
     def _have_rewards(self, rows: NDArray[np.int64]) -> bool:
         """Check whether any of some rows has a reward, if there are rewards at all."""
@@ -185,7 +187,7 @@ class _Reduction:
         return reward is None or not np.isnan(reward[rows]).all()
 
     def _add_parts_of(
-        self, metrics: Sequence[BoundMetric], field: str, label: str, notes: list[str]
+        self, metrics: Sequence[BoundMetric], field: str, label: str, notes: list[Note]
     ) -> None:
         for whole in metrics:
             metric = BoundMetric(whole.name.over(field, label), whole.target)
@@ -193,7 +195,7 @@ class _Reduction:
             try:
                 value = metric.value(sample.rewards, sample.tasks)
             except UndefinedMetricError as error:
-                notes.append(f"breakdown: left out: {error.message}")
+                notes.append(UndefinedSlice(error.message))
                 continue
             self.metrics[str(metric)] = value
             self.parts.append(metric)
@@ -316,13 +318,6 @@ class _Reduction:
             statistic, _, score = text.partition("/")
             return self.plan.names.statistic(statistic, score)
         return self.plan.names.bind(text)
-
-
-def _left_out(field: str, label: str, *, count: int) -> str:
-    why = f"none of its {count} rollouts has a reward"
-    if count == 1:
-        why = "its only rollout has no reward"
-    return f"breakdown: {field} = {label} is left out, because {why}"
 
 
 def _without_interval(name: str, value: float, sample: Sample) -> Estimate:

@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.rollout_table import (
     STATED,
     RolloutTable,
 )
+from pytest_evalmetrics.model.run_notes import ReplacedBuiltin
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import (
     OVER_REFERENCE,
@@ -130,8 +131,7 @@ class Names(msgspec.Struct, eq=False):
             )
             raise RegistryError(message, hint="give it another `name`")
         if other is None and metrics.is_builtin(canonical) and Scope.active:
-            note = f"the metric {canonical!r} is {written}, which replaces the built-in one"
-            Scope.active.notes[note] = None
+            Scope.active.notes[ReplacedBuiltin(canonical, written)] = None
 
 
 def _make(

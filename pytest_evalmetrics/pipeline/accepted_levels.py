@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.gate_notes import AcceptedBefore, AcceptedNow
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate
 from pytest_evalmetrics.sums import reaches, stays_within
 
@@ -87,17 +87,12 @@ def notes(
     spent = set(reference.provenance.accepted_levels or ())
     for level in levels:
         if level.mark in spent:
-            words = (
-                f"evalmetrics-accepted.yaml: {level.metric} {level.level:g} was accepted "
-                "in an earlier run, and counts no more: remove the entry"
-            )
-            yield Remark(words, Topic.ACCEPTED)
+            yield AcceptedBefore(level.metric, level.level)
         for check in checks:
             if check.accepted and check.name == level.metric and check.comparison:
-                before = check.comparison.baseline or 0.0
-                now = check.comparison.current or 0.0
-                words = (
-                    f"accepted by evalmetrics-accepted.yaml: {level.metric} from "
-                    f"{before:.4g} to {now:.4g}: {level.reason}"
+                yield AcceptedNow(
+                    metric=level.metric,
+                    before=check.comparison.baseline or 0.0,
+                    now=check.comparison.current or 0.0,
+                    words=level.reason,
                 )
-                yield Remark(words, Topic.ACCEPTED)

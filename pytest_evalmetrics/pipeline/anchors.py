@@ -16,7 +16,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.gate_notes import NoAnchorScores
 from pytest_evalmetrics.model.reasons import Attributed, JudgeShift, MovedBy
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.spec.metric_names import parse
@@ -85,12 +85,7 @@ def judge_shift(before: AnchorScores, now: AnchorScores) -> JudgeShift | None:
 def notes(shift: JudgeShift | None, reference: Reference) -> Iterator[Note]:
     """Note anchors that say nothing, because the reference has too few of the same."""
     if shift is None:
-        words = (
-            f"{reference.where} keeps no scores of the anchors (three or more of the "
-            "same): the judge can't be told from the system until you "
-            f"{reference.way_to_renew}"
-        )
-        yield Remark(words, Topic.ANCHORS)
+        yield NoAnchorScores(reference.acceptance)
 
 
 def _agreed(rows: NDArray[np.float64]) -> int:

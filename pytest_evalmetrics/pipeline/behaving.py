@@ -30,6 +30,12 @@ from pytest_evalmetrics.behaviour.gate import (
 from pytest_evalmetrics.errors import DataError, RegistryError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.model.behaviour import BehaviourFacts, ScoreChange
+from pytest_evalmetrics.model.gate_notes import (
+    NoRecordedBehaviour,
+    OtherFormOfAnswers,
+    SampledBehaviour,
+    UnreadTranscripts,
+)
 from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.comparing import gated_tasks
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.behaviour.distances import Distance
     from pytest_evalmetrics.model.comparison import Ints
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
     from pytest_evalmetrics.pipeline.comparing import ComparisonTerms
@@ -436,6 +443,18 @@ def _observed_run(
             for place, where, row in _placed(table, rows):
                 observer.observe(place, turns_of(row), where=where)
     return observed_of(table, observer)
+
+
+def notes_of(facts: BehaviourFacts) -> Iterator[Note]:
+    """Note what could not be compared."""
+    if facts.unread:
+        yield UnreadTranscripts(facts.unread, facts.rollouts)
+    if facts.tasks < facts.of_tasks:
+        yield SampledBehaviour(facts.tasks, facts.of_tasks)
+    if facts.lacks_baseline:
+        yield NoRecordedBehaviour(facts.acceptance)
+    if facts.lacks_answers:
+        yield OtherFormOfAnswers(facts.acceptance)
 
 
 def with_scores(

@@ -16,8 +16,7 @@ from msgspec import structs
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.errors import BaselineError, DataError, RowError
-from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.results import Attempt, Flip
 from pytest_evalmetrics.model.rollout_table import (
     HASH_SIZE,
@@ -26,6 +25,13 @@ from pytest_evalmetrics.model.rollout_table import (
     RowScores,
     TaskId,
     content_hash,
+)
+from pytest_evalmetrics.model.scoring_notes import (
+    DefaultReward,
+    DrawnGroup,
+    DrawnSample,
+    KeysInTaskIds,
+    LimitedRows,
 )
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
 from pytest_evalmetrics.pipeline.row_texts import (
@@ -63,7 +69,6 @@ if TYPE_CHECKING:
 # a row as scorers see it, and why it can't be scored
 ScorerInput: TypeAlias = tuple[Row, RowError | None]
 
-_NAMED = 6  # groups that a sample's note names
 _WORSE: Final = 100  # tasks
 _BETTER: Final = 30
 _ATTEMPTS: Final = 4  # of a task, on each side
@@ -130,12 +135,7 @@ def reward_notes(benchmark: Benchmark) -> list[Note]:
     name = default_reward(benchmark.spec)
     if not name or ("reward",) in benchmark.lines:
         return []
-    kind = benchmark.spec.scorers[0].type
-    words = (
-        f"the reward is {name}, the stricter score of {kind}: write `reward:` for "
-        "another one"
-    )
-    return [Remark(words, Topic.REWARD)]
+    return [DefaultReward(score=name, scorer=benchmark.spec.scorers[0].type)]
 
 
 # -- which rows ------------------------------------------------------------------------------
@@ -176,11 +176,10 @@ def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
     order = np.array([places[name] for name in hidden], np.int64)[table.task]
     read_as = np.arange(len(table)) if table.read_as is None else table.read_as
     renamed = structs.replace(table, tasks=tuple(places), task=order, read_as=read_as)
-    note = f"{many(count, 'task id')} with a key in it: it is hidden in baselines and reports"
     return structs.replace(
         chosen,
         table=renamed.where(np.lexsort((order, table.agent))),
-        notes=(*chosen.notes, Remark(note, Topic.SECRET)),
+        notes=(*chosen.notes, KeysInTaskIds(count)),
     )
 
 
@@ -242,11 +241,7 @@ def _select(
     if spec.answers is None and isinstance(spec.num_samples, Rounds):
         taken &= first_rollouts(table, spec.num_samples)
     if limit < available:
-        first = (
-            f"params.limit_samples takes the first {of_many(limit, available, 'row')}"
-        )
-        words = f"incomplete on purpose: {first}, and no baseline is recorded"
-        notes.append(Remark(words, Topic.PARTIAL))
+        notes.append(LimitedRows(taken=limit, rows=available))
     return _Selected(
         taken=taken, notes=tuple(notes), partial=limit < available, frame=frame
     )
@@ -436,14 +431,14 @@ def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, Note]:
     taken = np.zeros(total, dtype=bool)
     for code, count in counts.items():
         taken[[at for _, _, at in sorted(ranked[code])[:count]]] = True
-    note = f"sample: {of_many(size, total, 'task')}"
-    if by is not None:
-        shown = [
-            f"{names[code]} {counts[code]} of {len(ranked[code])}" for code in groups
-        ]
-        note += f", by {spec.by}: {listed(shown, _NAMED)}"
+    note = DrawnSample(drawn=size, tasks=total)
+    if spec.by is not None and by is not None:
+        drawn_groups = tuple(
+            DrawnGroup(names[code], counts[code], len(ranked[code])) for code in groups
+        )
+        note = structs.replace(note, by=spec.by, groups=drawn_groups)
     drawn = table if taken.all() else table.where(taken[table.task])
-    return drawn, Remark(note, Topic.SAMPLE)
+    return drawn, note
 
 
 def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:

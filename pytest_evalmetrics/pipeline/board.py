@@ -12,9 +12,13 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, RowError
-from pytest_evalmetrics.layout import compact, of_many
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.model.scores import RowFailure, ScorerFailures
+from pytest_evalmetrics.model.scoring_notes import (
+    CutAnswers,
+    FailedRequestsLeftOut,
+    UncountedTokens,
+)
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.budgets import UNRECORDED, USED_UP
 from pytest_evalmetrics.scoring.door import BoundScorer, CallError, Generator, Progress
@@ -246,28 +250,19 @@ class Board:
         if not failed.any() or failed.all():
             return table, ()
         kept = table.where(~failed)
-        gone = len(table.tasks) - len(kept.tasks)
-        dropped = of_many(int(failed.sum()), len(table), "rollout")
-        note = (
-            f"left out of every metric: {dropped}, whose request failed, because "
-            "params.ignore_request_failure says so"
+        note = FailedRequestsLeftOut(
+            failed=int(failed.sum()),
+            rollouts=len(table),
+            lost_tasks=len(table.tasks) - len(kept.tasks),
+            tasks=len(table.tasks),
         )
-        if gone:
-            note += f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left"
-        return kept, (Remark(note, Topic.FAILED_REQUESTS),)
+        return kept, (note,)
 
     def answer_notes(self) -> Iterator[Note]:
         """Note the answers that were cut off, or lack their tokens."""
         if self._cut:
-            answers = of_many(self._cut, self._answered, "answer", "was")
-            words = (
-                f"{answers} cut off at the most tokens that the model may write "
-                "(finish_reason: length): raise max_tokens; the score truncated says which"
-            )
-            yield Remark(words, Topic.ANSWERS)
+            yield CutAnswers(self._cut, self._answered)
         unknown = int(np.isnan(self.columns["total_tokens"]).sum())
         silent = unknown - (len(self.rows) - self._answered)
         if silent > 0 and self.generator is not None and self.generator.type == "model":
-            answers = f"{silent} of {self._answered} answers"
-            words = f"{answers} don't say how many tokens they took"
-            yield Remark(words, Topic.ANSWERS)
+            yield UncountedTokens(silent, self._answered)

@@ -22,15 +22,20 @@ from pytest_evalmetrics.comparison import (
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.gates import Flips, Gated, SlicesToTest, TasksToTest
-from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import (
     ComparisonFacts,
     NoiseSource,
     RuleName,
 )
+from pytest_evalmetrics.model.gate_notes import (
+    FewBaselineRuns,
+    PinnedSystemMoved,
+    RunNoiseOfHistory,
+    RunNoiseOfNeighbours,
+    SingleTasksNotGated,
+)
 from pytest_evalmetrics.model.metric_facts import Range
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
     MeasurementChange,
@@ -647,19 +652,16 @@ def pairing_notes(
     """Note how tasks were paired, where that can't be relied on; and what is not gated."""
     reference = terms.reference
     if not settings_of(terms.benchmark).single_tasks:
-        words = "single tasks are not gated: the file says `single_tasks: false`"
-        yield Remark(words, Topic.SINGLE_TASKS)
+        yield SingleTasksNotGated()
     yield from _notes_of_few_runs(terms, comparisons)
     for compared in comparisons:
-        if compared.drift is not None:
-            notes = gates.task_list_notes(
-                compared.drift,
-                reference.where,
-                reference.way_to_renew,
-                in_python=terms.benchmark.in_python,
-            )
-            for words in notes:
-                yield Remark(words, Topic.CONTENT)
+        if compared.drift is None:
+            continue
+        note = gates.task_list_note(
+            compared.drift, reference.acceptance, in_python=terms.benchmark.in_python
+        )
+        if note is not None:
+            yield note
 
 
 def _notes_of_few_runs(
@@ -673,26 +675,12 @@ def _notes_of_few_runs(
         if isinstance(gated, Gated) and gated.compared.rule.tests
     }
     if NoiseSource.HISTORY in sources:
-        words = (
-            "the baseline has one run: the noise between runs is taken from earlier "
-            "runs in the history"
-        )
-        yield Remark(words, Topic.FEW_RUNS)
+        yield RunNoiseOfHistory()
     if NoiseSource.NEIGHBOURS in sources:
-        neighbours = many(len(terms.elsewhere.neighbours), "other benchmark")
-        words = (
-            "the baseline has one run: the noise between runs is taken from "
-            f"{neighbours} whose baselines are beside it"
-        )
-        yield Remark(words, Topic.FEW_RUNS)
+        yield RunNoiseOfNeighbours(len(terms.elsewhere.neighbours))
     runs = max(map(len, terms.reference.runs.values()), default=1)
     if NoiseSource.BASELINE in sources and runs < _FEW_RUNS:
-        words = (
-            f"the baseline has {runs} runs, which show little of the noise between "
-            "runs, so that only large drops fail: record five or more, or declare "
-            "`run_noise:`"
-        )
-        yield Remark(words, Topic.FEW_RUNS)
+        yield FewBaselineRuns(runs)
 
 
 def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterator[Note]:
@@ -705,10 +693,9 @@ def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterato
         then = terms.reference.values.get(agent or "", {}).get(level)
         if then is None or level not in estimates:
             continue
-        prefix = "" if is_alone else f"{run.result.agent}: "
-        words = (
-            f"{prefix}the mean reward of the reference was {then:.4g}, and is "
-            f"{estimates[level].value:.4g}: {metric_names.OVER_REFERENCE} is free of "
-            "what shifts both"
+        yield PinnedSystemMoved(
+            metric=metric_names.OVER_REFERENCE,
+            before=then,
+            now=estimates[level].value,
+            agent="" if is_alone else run.result.agent,
         )
-        yield Remark(words, Topic.PINNED_SYSTEM)

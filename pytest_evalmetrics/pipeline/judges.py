@@ -12,11 +12,12 @@ from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.errors import DataError, did_you_mean
-from pytest_evalmetrics.layout import listed, many, of_many, shown
+from pytest_evalmetrics.layout import listed, of_many, shown
 from pytest_evalmetrics.model.estimates import Estimate, Interval
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.rollout_notes import CorrectedMean, TooFewLabels
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, content_hash
 from pytest_evalmetrics.model.scores import Disagreement, JudgeCheck, JudgeUse
+from pytest_evalmetrics.model.scoring_notes import JudgeAgainstPeople, UnscoredAnchors
 from pytest_evalmetrics.pipeline.anchors import AnchorScores
 from pytest_evalmetrics.spec.metric_names import (
     JUDGE_METRICS,
@@ -181,12 +182,7 @@ class Judges:
         count = len(self.anchors.rows)
         lost = count - len(scores.rows)
         if lost:
-            have = of_many(lost, count, "anchor", "has")
-            words = (
-                f"{have} no {scores.score} of its own: not scored, or the same row as "
-                "another one"
-            )
-            yield Remark(words, Topic.ANCHORS)
+            yield UnscoredAnchors(scores.score, lost, count)
 
     def check(self, score: ScoreRows) -> JudgeOutcome:
         """Check the judges against people's labels and their thresholds."""
@@ -241,16 +237,17 @@ class Judges:
 
 
 def _note_of(check: JudgeCheck) -> Note:
-    """Write how far a judge says what people say."""
-    if check.accuracy is None:
-        return Remark(f"judge check: {check.reason}", Topic.JUDGE_CHECK)
-    agreed = round(check.accuracy * check.rows)
-    kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
-    words = (
-        f"judge check: {check.score} is what people say in {agreed} of {check.rows} "
-        f"labelled rows ({kappa})"
+    """Note how often a judge says what people say."""
+    agreed = None
+    if check.accuracy is not None:
+        agreed = round(check.accuracy * check.rows)
+    return JudgeAgainstPeople(
+        score=check.score,
+        agreed=agreed,
+        rows=check.rows,
+        kappa=check.kappa,
+        words=check.reason,
     )
-    return Remark(words, Topic.JUDGE_CHECK)
 
 
 class LabelKeys(Protocol):
@@ -354,8 +351,13 @@ def with_corrected_mean(
     table: RolloutTable,
     spec: BenchmarkSpec,
     labels_of: Labels,
-) -> tuple[AgentResult, str]:
-    """Add the corrected mean to an agent's numbers; return a note on it too."""
+    *,
+    shown: str,
+) -> tuple[AgentResult, Note]:
+    """Add the corrected mean to an agent's numbers; return a note on it too.
+
+    `shown` is the agent's name in notes, empty if there is only one.
+    """
     threshold = spec.thresholds.get(PPI_MEAN)
     level = 0.95 if threshold is None else threshold.level
     rewards = table.scores[spec.reward]
@@ -379,20 +381,25 @@ def with_corrected_mean(
     corrected = stats.labelled_mean(rewards, labels, units, level=level)
     value = corrected.mean
     interval = None
+    note: Note
     reason = ""
     if corrected.labelled < _FEWEST:
         value = math.nan
         reason = (
             f"{corrected.labelled} labelled tasks are too few: {_FEWEST} are needed"
         )
-    note = f"{PPI_MEAN} is undefined: {reason}"
-    if not reason:
+        note = TooFewLabels(PPI_MEAN, corrected.labelled, _FEWEST, agent=shown)
+    else:
         interval = Interval(corrected.low, corrected.high, level, "post-stratified")
-        ends = f"{corrected.low:.4g} to {corrected.high:.4g}"
-        labels_text = many(int(has_label.sum()), "rollout")
-        note = (
-            f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {ends}): the "
-            f"judge's {rewards.mean():.4g}, corrected by people's labels of {labels_text}"
+        note = CorrectedMean(
+            metric=PPI_MEAN,
+            value=value,
+            low=corrected.low,
+            high=corrected.high,
+            level=level,
+            judged=float(rewards.mean()),
+            labelled=int(has_label.sum()),
+            agent=shown,
         )
     counts = (len(np.unique(table.task)), len(rewards))
     score = spec.reward

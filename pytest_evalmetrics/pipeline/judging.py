@@ -9,7 +9,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.gates import Gated, SingleTasks
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.gate_notes import BetterThanBaseline
 from pytest_evalmetrics.model.reasons import (
     DependentRollouts,
     FailedRows,
@@ -94,8 +94,9 @@ def _with_cause(check: Check, reward: str, failures: Sequence[ScorerFailures]) -
 
 def agent_notes(benchmark: Benchmark, agent: ReducedAgent) -> Iterator[Note]:
     """Yield remarks on one agent's numbers that belong to no check."""
-    spec, shown = benchmark.spec, agent.shown
-    unchecked = gates.unchecked_note(
+    spec = benchmark.spec
+    shown = agent.shown
+    unchecked = gates.unchecked_tasks(
         spec,
         agent.completeness,
         agent=shown,
@@ -103,20 +104,19 @@ def agent_notes(benchmark: Benchmark, agent: ReducedAgent) -> Iterator[Note]:
         in_python=benchmark.in_python,
     )
     if unchecked is not None:
-        yield Remark(unchecked, Topic.UNCHECKED)
+        yield unchecked
     yield from agent.notes
     if agent.gated is None:
         return
     table = agent.gated.table
-    for words in gates.few_numbers(spec, agent.gated.result.estimates, agent=shown):
-        yield Remark(words, Topic.FEW_NUMBERS)
+    estimates = agent.gated.result.estimates
+    yield from gates.metrics_of_a_part(spec, estimates, agent=shown)
     misplaced = gates.misplaced_threshold(
         spec, table, agent=shown, line_of=benchmark.line_of
     )
-    for words in misplaced:
-        yield Remark(words, Topic.PASS_THRESHOLD)
-    for words in gates.unlabelled(spec, table, agent=shown):
-        yield Remark(words, Topic.UNLABELLED)
+    if misplaced is not None:
+        yield misplaced
+    yield from gates.ungrouped_rollouts(spec, table, agent=shown)
 
 
 # -- all agents beside the reference ---------------------------------------------------------
@@ -376,12 +376,16 @@ def _lacking_tasks(check: Check, run: AgentRun) -> list[str]:
 
 def improvements(checks: Sequence[Check], *, is_committed: bool) -> Iterator[Note]:
     """Note the metrics that are better than their baseline."""
-    keep = "; record it with `pytest --evalmetrics-update`" if is_committed else ""
     for check in checks:
         facts = check.comparison
         if facts is None or not facts.improved:
             continue
-        name = f"{check.agent}: {check.name}" if check.agent else check.name
-        change = f"went from {facts.baseline:.4g} to {facts.current:.4g}"
-        words = f"better than the baseline: {name} {change}{keep}"
-        yield Remark(words, Topic.IMPROVEMENT)
+        if facts.baseline is None or facts.current is None:
+            continue
+        yield BetterThanBaseline(
+            metric=check.name,
+            before=facts.baseline,
+            now=facts.current,
+            is_committed=is_committed,
+            agent=check.agent,
+        )

@@ -12,7 +12,8 @@ from msgspec import structs
 from pytest_evalmetrics import errors, metrics
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.model.notes import OfReference, Remark, Topic
+from pytest_evalmetrics.model.notes import OfReference
+from pytest_evalmetrics.model.rollout_notes import MetricsLeftOut
 from pytest_evalmetrics.model.rollout_table import STATED_ERROR, RolloutTable
 from pytest_evalmetrics.pipeline.gate_settings import plan_of
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
@@ -233,9 +234,7 @@ def _for_aggregates(loaded: Loaded) -> Loaded:
         )
     notes = loaded.notes
     if of_rollouts:
-        names = ", ".join(sorted(of_rollouts))
-        words = f"left out, because there are no rollouts: {names}"
-        notes = (*notes, Remark(words, Topic.LEFT_OUT))
+        notes = (*notes, MetricsLeftOut(tuple(sorted(of_rollouts))))
     benchmark = benchmark.but(metrics=spec.listing(means))
     return structs.replace(
         loaded, benchmark=benchmark, plan=plan_of(benchmark), notes=notes

@@ -19,6 +19,7 @@ import msgspec
 from pytest_evalmetrics import depends
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.local_code import code_hash, source_hash
+from pytest_evalmetrics.model.gate_notes import UnannouncedCode
 from pytest_evalmetrics.registry import is_ours, scorers
 from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
@@ -232,17 +233,15 @@ def under_test_changes(
     return [f"under test: {', '.join(changes)}"] if changes else []
 
 
-def unannounced_changes(
+def unannounced_change(
     before: Mapping[str, object], now: Mapping[str, object]
-) -> Iterator[str]:
-    """Describe code under test that changed while its version did not."""
+) -> UnannouncedCode | None:
+    """Find code under test that changed while its version did not; None if there is none."""
     version = now.get(_VERSION)
     same_version = version is not None and before.get(_VERSION) == version
     if same_version and before.get(_SOURCE, now[_SOURCE]) != now[_SOURCE]:
-        yield (
-            f"the code of the target changed since the baseline, and its version ({version}) "
-            "did not: its answers are new"
-        )
+        return UnannouncedCode(str(version))
+    return None
 
 
 def differing_keys(

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.model.baseline import Provenance
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.gate_notes import NoFingerprint
 from pytest_evalmetrics.pipeline import measurement as fingerprints
 from pytest_evalmetrics.pipeline.gate_settings import settings_of
 from pytest_evalmetrics.pipeline.measurement_changes import (
@@ -135,15 +135,12 @@ def compare_measurements(
     elif recorded != Provenance() or any(
         entry.get("scores") for entry in now.ruler.values()
     ):
-        note = (
-            f"{reference.where} holds no fingerprint of what measures: another scorer, "
-            f"judge or prompt goes unseen until you {reference.way_to_renew}"
-        )
-        notes = (Remark(note, Topic.FINGERPRINT),)
+        notes = (NoFingerprint(reference.acceptance),)
     under_test = recorded.under_test or {}
     remarks = fingerprints.under_test_changes(under_test, now.under_test)
-    unannounced = fingerprints.unannounced_changes(under_test, now.under_test)
-    notes = (*notes, *(Remark(change, Topic.TARGET_CODE) for change in unannounced))
+    unannounced = fingerprints.unannounced_change(under_test, now.under_test)
+    if unannounced is not None:
+        notes = (*notes, unannounced)
     remarks += changed_gates(recorded.gates or {}, now.gates, reference)
     return AlikeMeasured(
         reference,

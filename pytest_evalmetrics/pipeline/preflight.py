@@ -14,7 +14,7 @@ from pytest_evalmetrics.config import show_path
 from pytest_evalmetrics.config.declarations import undeclared_when_loaded
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.scoring_notes import ConstantRequest
 from pytest_evalmetrics.pipeline.template_trials import (
     OF_ANSWERS,
     TemplateTrials,
@@ -210,8 +210,7 @@ def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
 def constant_notes(spec: BenchmarkSpec) -> Iterator[Note]:
     """Note the requests that no row has a part in."""
     for path, _ in _constant_requests(spec):
-        words = f"{show_path(path)} has no template: each row asks the same"
-        yield Remark(words, Topic.CONSTANT_REQUEST)
+        yield ConstantRequest(show_path(path))
 
 
 def _single_braces(

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import baselines, gates, metrics
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.model.notes import Remark, Topic
+from pytest_evalmetrics.model.scoring_notes import JudgeAgainstItself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -213,7 +213,7 @@ def _reduce(
     work: _Work,
 ) -> tuple[AgentResult, list[Note]]:
     """Reduce one agent's rollouts; return its numbers, and notes on them."""
-    left_out: list[str] = []
+    notes: list[Note] = []
     result = metrics.reduce_agent(
         work.loaded.plan,
         agent.agent,
@@ -221,15 +221,12 @@ def _reduce(
         expected=completeness.expected,
         compute_metrics=_computing(work.hooks, agent.agent),
         key_metrics=_choosing(work.hooks, agent.agent),
-        notes=left_out,
+        notes=notes,
     )
-    notes: list[Note] = [Remark(words, Topic.BREAKDOWN) for words in left_out]
     labels = work.rows.prepared.labels
     if labels is not None:
-        result, words = _corrected(result, table, work.loaded, labels)
-        if agent.shown:
-            words = f"{agent.shown}: {words}"
-        notes.append(Remark(words, Topic.LABELS))
+        result, note = _corrected(result, table, work.loaded, labels, shown=agent.shown)
+        notes.append(note)
     return result, notes
 
 
@@ -250,12 +247,19 @@ def _choosing(hooks: Hooks, agent: str) -> metrics.KeyMetrics | None:
 
 
 def _corrected(
-    result: AgentResult, table: RolloutTable, loaded: Loaded, labels: Labels
-) -> tuple[AgentResult, str]:
+    result: AgentResult,
+    table: RolloutTable,
+    loaded: Loaded,
+    labels: Labels,
+    *,
+    shown: str,
+) -> tuple[AgentResult, Note]:
     """Correct the mean by people's labels."""
     from pytest_evalmetrics.pipeline.judges import with_corrected_mean  # rare
 
-    return with_corrected_mean(result, table, loaded.benchmark.spec, labels)
+    return with_corrected_mean(
+        result, table, loaded.benchmark.spec, labels, shown=shown
+    )
 
 
 # -- scores ----------------------------------------------------------------------------------
@@ -288,14 +292,14 @@ def _agreement_notes(table: RolloutTable, rows: Rows) -> list[Note]:
         agreement = score.agreement
         if agreement is None or not _is_repeated(scoring.about[score.name], score.name):
             continue
-        alpha = agreement.reason
-        if agreement.alpha is not None:
-            alpha = f"alpha {agreement.alpha:.3g}"
-        words = (
-            f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, "
-            f"over {agreement.judges} answers to each of {agreement.rows} rows"
+        note = JudgeAgainstItself(
+            score=score.name,
+            alpha=agreement.alpha,
+            answers=agreement.judges,
+            rows=agreement.rows,
+            words=agreement.reason,
         )
-        notes.append(Remark(words, Topic.AGREEMENT))
+        notes.append(note)
     return notes
 
 

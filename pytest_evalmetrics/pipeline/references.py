@@ -12,10 +12,9 @@ from msgspec import structs
 
 from pytest_evalmetrics import baselines
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.model.baseline import Provenance
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
+from pytest_evalmetrics.model.run_notes import RunsNotCompared
 from pytest_evalmetrics.model.verdicts import Acceptance
 from pytest_evalmetrics.pipeline.gate_settings import settings_of
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
@@ -31,14 +30,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 Snapshot = Callable[[], "tuple[str, str] | None"]  # the baseline's text and its file
-_WAYS_TO_RENEW = {
-    Acceptance.SNAPSHOT: "record a new baseline with `pytest --evalmetrics-update`",
-    Acceptance.OTHER_RUN: "compare with a run that holds it",
-    Acceptance.REPORT: "compare with a run that holds it",
-    Acceptance.HISTORY: (
-        "accept it with `pytest --evalmetrics-update --evalmetrics-history FILE`"
-    ),
-}
 _NAMES = {
     Acceptance.SNAPSHOT: "the baseline",
     Acceptance.OTHER_RUN: "the baseline's run",
@@ -79,11 +70,6 @@ class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     def where(self) -> str:
         """Its name in messages."""
         return _NAMES[self.acceptance]
-
-    @property
-    def way_to_renew(self) -> str:
-        """What to do if it lacks something, in words."""
-        return _WAYS_TO_RENEW[self.acceptance]
 
     def agent_for(self, name: str, *, alone: bool) -> str | None:
         """Find an agent; where both sides have one agent, it may have been renamed."""
@@ -204,7 +190,7 @@ def _of_history(
         raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
     shown = named or file.name
     of_benchmarks, broken_lines = runs_of_history.read_history(file, shown)
-    notes: list[Note] = [Remark(words, Topic.HISTORY) for words in broken_lines]
+    notes = list(broken_lines)
     runs = of_benchmarks.get(label, ())
     usable = runs_of_history.usable_runs(runs)
     marks = tuple(mark for run in runs for mark in run.accepted_levels)
@@ -230,9 +216,9 @@ def _of_history(
     count = len(documents) - len(merge_notes)
     last = "the last run" if count == 1 else f"the last {count} runs"
     if merge_notes:
-        left_out = of_many(len(merge_notes), len(kept), "run", "is")
-        words = f"history: {left_out} not compared with: {merge_notes[-1]}"
-        notes.append(Remark(words, Topic.HISTORY))
+        notes.append(
+            RunsNotCompared(len(merge_notes), len(kept), words=merge_notes[-1])
+        )
     reference = _recorded(merged, shown, Acceptance.HISTORY)
     provenance = reference.provenance
     if marks:

@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
-from pytest_evalmetrics.model.notes import Remark, Topic, UnscoredRows
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, RowScores
+from pytest_evalmetrics.model.scoring_notes import UnscoredRows
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.board import ANSWER, Board
 from pytest_evalmetrics.pipeline.budgets import (
@@ -287,9 +287,8 @@ class Scoring:
         if len(self.chosen.rows) > 1:
             yield from constant_notes(self.benchmark.spec)
         for scorer in self.scorers:
-            yield from map(Remark, scorer.notes)
-        for words in self._terms.notes:
-            yield Remark(words, Topic.SECRET)
+            yield from scorer.notes
+        yield from self._terms.notes
         yield from benchmark_rows.reward_notes(self.benchmark)
 
     def _row_scores(self, plan: Plan, board: Board) -> RowScores:

@@ -17,7 +17,7 @@ from pytest_evalmetrics.failure_lines import (
 )
 from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model import reasons as kinds
-from pytest_evalmetrics.model.notes import UnscoredRows
+from pytest_evalmetrics.model.scoring_notes import UnscoredRows
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, flipped_tasks, triage, wording
 from pytest_evalmetrics.reports.sentences import (

@@ -17,8 +17,8 @@ from msgspec import structs
 from pytest_evalmetrics.errors import ArtifactError, MetricError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.model.notes import Remark, Topic
 from pytest_evalmetrics.model.results import BenchmarkResult
+from pytest_evalmetrics.model.run_notes import TaskGroupsApart
 from pytest_evalmetrics.reports.html.page import page_texts
 from pytest_evalmetrics.reports.report_json import result_document
 from pytest_evalmetrics.run_folder import write_whole
@@ -88,9 +88,7 @@ def payload_of(
     notes = list(result.notes)
     if large:
         tasks = sum(len(aggregate[_GROUPS]) for aggregate in large)
-        where = f"in {GROUPS_FILE}, not in aggregate_metrics.json"
-        words = f"the entries of {tasks:,} tasks are {where}"
-        notes.append(Remark(words, Topic.TASK_GROUPS))
+        notes.append(TaskGroupsApart(tasks, GROUPS_FILE))
     try:
         handed = {
             "aggregate": write_aggregates(result.id, aggregates, folder),

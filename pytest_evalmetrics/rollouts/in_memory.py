@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import CheckError
 from pytest_evalmetrics.layout import many, shortened
-from pytest_evalmetrics.model.notes import NumbersCountAsMissing
+from pytest_evalmetrics.model.rollout_notes import NumbersCountAsMissing
 from pytest_evalmetrics.model.rollout_table import Category, RolloutTable, TaskId
 
 _FORMS = (

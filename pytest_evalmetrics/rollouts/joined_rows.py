@@ -9,7 +9,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ShapeError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.model.notes import UnjoinedRows
+from pytest_evalmetrics.model.rollout_notes import UnjoinedRows
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.file_documents import PlacedRow, documents, viewed
 from pytest_evalmetrics.rollouts.file_search import find_files

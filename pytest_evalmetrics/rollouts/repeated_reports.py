@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.model.notes import FurtherAttempts
+from pytest_evalmetrics.model.rollout_notes import FurtherAttempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.model.notes import AgreeingAttempts
+from pytest_evalmetrics.model.rollout_notes import AgreeingAttempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics.model.notes import FilteredRows
+from pytest_evalmetrics.model.rollout_notes import FilteredRows
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.row_paths import LISTED, no_path, shape_error

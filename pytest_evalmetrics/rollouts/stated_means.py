@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pytest_evalmetrics.model.notes import OtherNumberStated
+from pytest_evalmetrics.model.rollout_notes import OtherNumberStated
 from pytest_evalmetrics.rollouts import json_values
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import numpy as np
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model import rollout_table as data
-from pytest_evalmetrics.model.notes import (
+from pytest_evalmetrics.model.notes import Remark
+from pytest_evalmetrics.model.rollout_notes import (
     EditedTask,
     FailedRollouts,
     MixedQuestions,
     NumbersCountAsMissing,
-    Remark,
     TextsCountAsMissing,
 )
 from pytest_evalmetrics.model.rollout_table import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import shortened
-from pytest_evalmetrics.model.notes import OtherNumberStated
+from pytest_evalmetrics.model.rollout_notes import OtherNumberStated
 from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,

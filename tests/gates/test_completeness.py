@@ -9,9 +9,10 @@ from pytest_evalmetrics.gates.completeness import (
     check_completeness,
     completeness_of,
     lacks_numbers,
-    unchecked_note,
+    unchecked_tasks,
 )
-from pytest_evalmetrics.gates.thresholds import few_numbers
+from pytest_evalmetrics.gates.thresholds import metrics_of_a_part
+from pytest_evalmetrics.model.gate_notes import MetricOfPart, UncheckedTasks
 from pytest_evalmetrics.model.reasons import (
     ExtraTasks,
     MissingOutcome,
@@ -102,19 +103,16 @@ def test_the_note_on_a_metric_over_a_part_of_the_rollouts_names_its_agent(benchm
         "mean_reward": Estimate("mean_reward", 0.5, 2, 4, None, score="reward"),
         "mean/f1": Estimate("mean/f1", 0.5, 2, 3, None, missing=1, score="f1"),
     }
-    assert few_numbers(asked.spec, estimates, agent="coder") == [
-        "coder: mean/f1 is of 3 rollouts: 1 of 4 rollouts has no finite f1"
+    assert list(metrics_of_a_part(asked.spec, estimates, agent="coder")) == [
+        MetricOfPart(metric="mean/f1", score="f1", rollouts=3, missing=1, agent="coder")
     ]
 
 
 def test_the_note_that_nothing_says_how_many_tasks_there_are_has_the_line(benchmark):
     asked = benchmark()
     found = completeness_of(asked.spec, table([1.0], [1.0]))
-    note = unchecked_note(asked.spec, found, agent="", line=2, in_python=False)
-    assert note == (
-        "completeness is unchecked: 2 tasks were found, and nothing says how many there "
-        "are: add `expect: {tasks: 2}` and `num_samples: 1` below line 2"
-    )
+    note = unchecked_tasks(asked.spec, found, agent="", line=2, in_python=False)
+    assert note == UncheckedTasks(tasks=2, rollouts=1, line=2)
 
 
 def test_fewer_tasks_than_expected_fail_at_their_line(benchmark):

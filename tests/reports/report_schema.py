@@ -126,7 +126,7 @@ def _add_notes(result: dict[str, Any]) -> None:
 
 def _types_of_notes() -> set[str]:
     """Name the types that stand in notes alone, whose texts are written."""
-    return {note.__name__ for note in get_args(notes.Note)} | {"Topic"}
+    return {note.__name__ for note in get_args(notes.Note)} | {"DrawnGroup"}
 
 
 def _add_texts(check: dict[str, Any]) -> None:

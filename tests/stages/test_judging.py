@@ -30,6 +30,7 @@ from pytest_evalmetrics.model.scores import ScorerFailures
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline import judging
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
+from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
 def checks_of(asked, **settings):
@@ -362,7 +363,7 @@ def test_what_another_gate_can_fail_is_no_baseline_that_nothing_can_fail(
 def notes_of(folder, rows, keys, **columns):
     write_rows(folder, "new.jsonl", rows, **columns)
     result = evaluate(given(benchmark(folder, keys))).result
-    return [getattr(note, "words", "") for note in result.notes]
+    return note_texts(result.notes)
 
 
 def test_rollouts_that_belong_to_no_gated_group_are_noted(tmp_path):

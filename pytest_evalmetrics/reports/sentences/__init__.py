@@ -14,18 +14,19 @@ from pytest_evalmetrics.model.reasons import TaskListChanged, Unpassable
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Verdict
 
-# the topics register the sentences of their reasons
+# the topics register the sentences of their reasons and notes
 from pytest_evalmetrics.reports.sentences import behaviour as behaviour
 from pytest_evalmetrics.reports.sentences import completeness as completeness
 from pytest_evalmetrics.reports.sentences import failures as failures
+from pytest_evalmetrics.reports.sentences import gate_notes as gate_notes
 from pytest_evalmetrics.reports.sentences import references as references
+from pytest_evalmetrics.reports.sentences import rollout_notes as rollout_notes
+from pytest_evalmetrics.reports.sentences import run_notes as run_notes
+from pytest_evalmetrics.reports.sentences import scoring_notes as scoring_notes
 from pytest_evalmetrics.reports.sentences import tasks as tasks
 from pytest_evalmetrics.reports.sentences import thresholds as thresholds
 from pytest_evalmetrics.reports.sentences.behaviour import (
     behaviour_details as behaviour_details,
-)
-from pytest_evalmetrics.reports.sentences.behaviour import (
-    behaviour_notes as behaviour_notes,
 )
 from pytest_evalmetrics.reports.sentences.behaviour import (
     behaviour_sentence as behaviour_sentence,

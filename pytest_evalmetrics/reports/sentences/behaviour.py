@@ -18,7 +18,6 @@ from pytest_evalmetrics.model.reasons import (
     RuleBroken,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
-from pytest_evalmetrics.reports.sentences.ways_out import renewing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -102,29 +101,6 @@ def behaviour_details(facts: BehaviourFacts) -> list[str]:
             line += f"; most in {listed(moves)}"
         lines.append(line)
     return lines
-
-
-def behaviour_notes(facts: BehaviourFacts) -> list[str]:
-    """Say what could not be compared."""
-    notes = []
-    if facts.unread:
-        rollouts = of_many(facts.unread, facts.rollouts, "rollout", "has")
-        notes.append(f"behaviour: {rollouts} no transcript that can be read")
-    if facts.tasks < facts.of_tasks:
-        tasks = of_many(facts.tasks, facts.of_tasks, "task", "is")
-        notes.append(f"behaviour: {tasks} compared, chosen by a hash, for speed")
-    if facts.lacks_baseline:
-        way = renewing(facts.acceptance)
-        notes.append(
-            f"behaviour: the baseline holds none, so nothing is compared: {way}"
-        )
-    if facts.lacks_answers:
-        way = renewing(facts.acceptance)
-        notes.append(
-            "behaviour: answers are not compared, of which the baseline keeps another form: "
-            f"{way}"
-        )
-    return notes
 
 
 # -- features --------------------------------------------------------------------------------

@@ -56,15 +56,20 @@ def share_bound(bound: ShareBound) -> str:
 @bound_text.register(ThresholdBound)
 def threshold_bound(bound: ThresholdBound) -> str:
     """Give the sides, and the end of the interval that is compared."""
-    sides = []
-    if bound.least is not None:
-        sides.append(f">= {bound.least:.12g}")
-    if bound.most is not None:
-        sides.append(f"<= {bound.most:.12g}")
-    text = " and ".join(sides)
+    text = sides_text(bound.least, bound.most)
     if bound.end == "point":
         return text
     return f"{end_of_interval(bound.end, bound.confidence)} {text}"
+
+
+def sides_text(least: float | None, most: float | None) -> str:
+    """Give the sides of a threshold: ``>= 0.5 and <= 1``."""
+    sides = []
+    if least is not None:
+        sides.append(f">= {least:.12g}")
+    if most is not None:
+        sides.append(f"<= {most:.12g}")
+    return " and ".join(sides)
 
 
 @bound_text.register(RuleBound)

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics.layout import many, of_many
-from pytest_evalmetrics.model.notes import (
-    AgreeingAttempts,
-    EditedTask,
-    FailedRollouts,
-    FilteredRows,
-    FurtherAttempts,
-    MixedQuestions,
-    NumbersCountAsMissing,
-    OfReference,
-    OtherNumberStated,
-    Remark,
-    TextsCountAsMissing,
-    UnjoinedRows,
-    UnscoredRows,
-)
+from pytest_evalmetrics.model.notes import OfReference, Remark
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 
 if TYPE_CHECKING:
@@ -42,118 +27,6 @@ def note_texts(notes: Iterable[Note]) -> tuple[str, ...]:
 def remark(note: Remark) -> str:
     """Give somebody's words."""
     return note.words
-
-
-@sentence.register(NumbersCountAsMissing)
-def numbers_count_as_missing(note: NumbersCountAsMissing) -> str:
-    """Count the values, and name the first."""
-    values = many(note.values, "value", "is")
-    counts = "counts" if note.values == 1 else "count"
-    text = f"{note.score}: {values} {note.what} and {counts} as missing"
-    return f"{text} ({note.first})" if note.first else text
-
-
-@sentence.register(TextsCountAsMissing)
-def texts_count_as_missing(note: TextsCountAsMissing) -> str:
-    """Name the first row."""
-    what = "in some rows this is not a number and counts as missing"
-    return f"{note.score}: {what}, first in {note.first}"
-
-
-@sentence.register(FailedRollouts)
-def failed_rollouts(note: FailedRollouts) -> str:
-    """Count the rollouts, and name the first."""
-    what = "without a score, which is missing"
-    if note.is_graded:
-        what = "graded all the same"
-    rollouts = many(note.rollouts, "rollout")
-    return f"{note.kind}: {rollouts} {what} (first {note.first})"
-
-
-@sentence.register(MixedQuestions)
-def mixed_questions(note: MixedQuestions) -> str:
-    """Count the tasks, and name one."""
-    tasks = many(note.tasks, "task", "has")
-    return (
-        f"{tasks} rollouts of different questions, such as {note.example!r}: content "
-        "does not pair these tasks. Where two data sets share ids, give each its own "
-        "benchmark"
-    )
-
-
-@sentence.register(EditedTask)
-def edited_task(note: EditedTask) -> str:
-    """Count the versions of a task."""
-    of_agent = f" of the agent {note.agent!r}" if note.agent else ""
-    return (
-        f"the task {note.task!r}{of_agent} has rollouts of {note.versions} versions, "
-        "which count as one task: was it edited in the middle of the run, or does the "
-        "path match several runs?"
-    )
-
-
-@sentence.register(AgreeingAttempts)
-def agreeing_attempts(note: AgreeingAttempts) -> str:
-    """Name the key that shows that rows are attempts."""
-    files = many(note.files, "file")
-    tasks = many(note.tasks, "task id")
-    return (
-        f"{files} hold the same {tasks}; {note.key!r} agrees in their rows, so these "
-        "are attempts"
-    )
-
-
-@sentence.register(FurtherAttempts)
-def further_attempts(note: FurtherAttempts) -> str:
-    """Name both reports."""
-    return (
-        f"{note.file} has the tasks of {note.first}, and is read as further attempts "
-        "at them; reports of several models need a benchmark each"
-    )
-
-
-@sentence.register(FilteredRows)
-def filtered_rows(note: FilteredRows) -> str:
-    """Count the rows and tasks that are left out."""
-    where = f"{note.file}: " if note.file else ""
-    rows = many(note.rows, "row")
-    wanted = " or ".join(note.accepted)
-    text = (
-        f"{where}where: leaves out {note.left_out} of {rows}, whose {note.path} is "
-        f"not {wanted}"
-    )
-    if note.lost_tasks:
-        tasks = many(note.lost_tasks, "task", "has")
-        text += f"; {tasks} no row left, such as {note.lost_example}"
-    return text
-
-
-@sentence.register(UnjoinedRows)
-def unjoined_rows(note: UnjoinedRows) -> str:
-    """Count the rows, and name the first."""
-    rows = many(note.rows, "row")
-    return f"join: {rows} without the other half, the first at {note.first}"
-
-
-@sentence.register(OtherNumberStated)
-def other_number_stated(note: OtherNumberStated) -> str:
-    """Give both numbers."""
-    stated = f"{note.claim} is {note.stated:.9g}"
-    return f"{note.file}: {stated}, and the rollouts give {note.computed:.9g}"
-
-
-@sentence.register(UnscoredRows)
-def unscored_rows(note: UnscoredRows) -> str:
-    """Count the rows, and give the first failure."""
-    rows = of_many(note.count, note.rows, "row", "has")
-    such_as = "at" if note.count == 1 else "such as"
-    example = note.example
-    hint = f" ({example.hint})" if example.hint else ""
-    text = (
-        f"{rows} no {', '.join(note.scores)} ({note.kind}), "
-        f"{such_as} {example.row}: {example.reason}{hint}"
-    )
-    return f"of the baseline's rows: {text}" if note.of_baseline else text
 
 
 @sentence.register(OfReference)

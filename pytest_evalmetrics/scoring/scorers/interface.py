@@ -19,6 +19,7 @@ from pytest_evalmetrics.errors import (
     RegistryError,
     RowError,
 )
+from pytest_evalmetrics.model.notes import Note, Remark
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.model.scores import (
     Agreement,
@@ -61,7 +62,7 @@ class BoundScorer(msgspec.Struct, frozen=True, eq=False):
     judges: tuple[Judge, ...] = ()
     repeats: int = 1
     # remarks on how it is set up, for the report
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     # the meaning of its scores beyond their numbers, by name
     about: Mapping[str, About] = msgspec.field(default_factory=dict)
     # score -> which way is better, as the class of a user's own scorer states it
@@ -228,6 +229,14 @@ def make_scorers(
     return tuple(made)
 
 
+def _notes_of(made: object) -> tuple[Note, ...]:
+    """Return a scorer's remarks; a user's own scorer may give texts."""
+    remarks = getattr(made, "notes", ())
+    return tuple(
+        Remark(remark) if isinstance(remark, str) else remark for remark in remarks
+    )
+
+
 def _refuse_given_scores(
     scorer: BoundScorer, made: Sequence[BoundScorer], hint: str
 ) -> None:
@@ -259,7 +268,7 @@ def _bound(spec: ScorerSpec, terms: Terms) -> BoundScorer:
         foreign=isinstance(spec, CustomScorerSpec | PythonScorerSpec),
         judges=getattr(made, "judges", ()),
         repeats=getattr(made, "repeats", 1),
-        notes=getattr(made, "notes", ()),
+        notes=_notes_of(made),
         about=getattr(made, "about", {}),
         directions=_directions_of(made, spec.type, names),
     )

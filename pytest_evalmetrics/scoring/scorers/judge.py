@@ -14,6 +14,7 @@ from pydantic import Field
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.json_types import JsonObject, JsonValue, list_of
 from pytest_evalmetrics.layout import shown, spaced, untrusted
+from pytest_evalmetrics.model.notes import Note
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.asking import ask, side_by_side
 from pytest_evalmetrics.scoring.chat.models import ChatModel, chat_model
@@ -92,7 +93,7 @@ class SingleJudgement(Protocol):
         """The judges that it asks."""
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """Remarks on how it is set up, for the report."""
 
     @property
@@ -194,7 +195,7 @@ class JudgingScorer(msgspec.Struct, frozen=True):
     score: Callable[[Row, Calls], Coroutine[object, object, Explained]]
     judges: tuple[Judge, ...]
     # remarks on how it is set up, for the report
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     # the meaning of its scores beyond their numbers, by name
     about: Mapping[str, About] = msgspec.field(default_factory=dict)
 

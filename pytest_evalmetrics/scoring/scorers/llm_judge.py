@@ -16,7 +16,9 @@ from pytest_evalmetrics.errors import RowError, did_you_mean
 from pytest_evalmetrics.json_types import JsonObject, JsonValue, text_of_value
 from pytest_evalmetrics.layout import compact, shown
 from pytest_evalmetrics.model.metric_facts import ScoreFacts
+from pytest_evalmetrics.model.notes import Note
 from pytest_evalmetrics.model.rollout_table import Row
+from pytest_evalmetrics.model.scoring_notes import UntrustedValues
 from pytest_evalmetrics.scoring.chat.models import chat_model
 from pytest_evalmetrics.scoring.chat.prompts import Message, compile_prompt
 from pytest_evalmetrics.scoring.chat.replies import (
@@ -380,7 +382,7 @@ class LlmJudgeSpec(judging.JudgedScores):
         versions = {"prompts": _VERSION}
         digest = ""
         prompt = None
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if self.prompt_template is not None:
             versions = {}
             digest = blake2b(
@@ -389,7 +391,7 @@ class LlmJudgeSpec(judging.JudgedScores):
             prompt = compile_prompt(
                 self.prompt_template, f"the scorer {self.type}", conversations=False
             )
-            notes = _bare_note(self.prompt_template)
+            notes = _notes_of_prompt(self.prompt_template)
         spec = self.model or self.judge_model
         assert spec is not None  # noqa: S101 - __post_init__ requires one of both
         model = chat_model(spec, terms, terms.judging)
@@ -421,14 +423,11 @@ class LlmJudgeSpec(judging.JudgedScores):
         )
 
 
-def _bare_note(prompt: object) -> tuple[str, ...]:
+def _notes_of_prompt(prompt: object) -> tuple[Note, ...]:
     from pytest_evalmetrics.expressions import bare_values  # of the extra
 
-    bare = list(dict.fromkeys(bare_values(prompt, trusted=("scores",))))
-    if not bare:
-        return ()
-    note = f"the prompt of llm-judge has {', '.join(bare)} as written in the row, where a text can "
-    return (f"{note}talk to the judge: write {{{{ {bare[0]} | untrusted }}}}",)
+    bare = tuple(dict.fromkeys(bare_values(prompt, trusted=("scores",))))
+    return (UntrustedValues("llm-judge", bare),) if bare else ()
 
 
 def _why(reply: Reply) -> str:

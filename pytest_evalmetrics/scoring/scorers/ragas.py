@@ -19,6 +19,7 @@ from pytest_evalmetrics.errors import (
     RowError,
     did_you_mean,
 )
+from pytest_evalmetrics.model.notes import Note
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.models import chat_model
 from pytest_evalmetrics.scoring.chat.replies import Reply, verdict_in
@@ -70,7 +71,7 @@ class RagasScorer:
     """A metric of RAGAS, and the judge that it asks."""
 
     # it has no remarks, and its score means a number
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     about: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, spec: RagasSpec, terms: Terms) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pytest_evalmetrics.model.scoring_notes import KeyInFile, KeyInUrl
 from pytest_evalmetrics.scoring.transport.secrets import (
     Secret,
     find_secret,
@@ -28,6 +29,7 @@ from pytest_evalmetrics.scoring.transport.wire import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.scoring.transport.wire import RawResponse
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.spec.model_keys import PriceSpec
@@ -274,18 +276,15 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
     # the secrets of the endpoints so far, in their order
     secrets: dict[Secret, None] = msgspec.field(default_factory=dict)
     # remarks on secrets that stand where people read them
-    notes: list[str] = msgspec.field(default_factory=list)
+    notes: list[Note] = msgspec.field(default_factory=list)
 
     def hide_keys_of(self, text: str) -> None:
         """Hide the keys that the text of a benchmark file holds by mistake."""
         for secret in keys_in(text):
             self.secrets.setdefault(secret)
-            self._note(
-                "the benchmark file holds a key: it is hidden in reports, but everyone who "
-                "reads the file has it; write the name of an environment variable instead"
-            )
+            self._note(KeyInFile())
 
-    def _note(self, note: str) -> None:
+    def _note(self, note: Note) -> None:
         if note not in self.notes:
             self.notes.append(note)
 
@@ -309,13 +308,7 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
                     raise
         for in_url in secrets_in_url(url):
             self.secrets.setdefault(in_url)
-            whose = "a key"
-            if in_url.variable:
-                whose = f"the value of {in_url.variable}"
-            self._note(
-                f"a URL holds {whose}: it is hidden in reports, but proxies and servers "
-                "log URLs; api_key_secret sends it in a header"
-            )
+            self._note(KeyInUrl(in_url.variable or ""))
         retries = DEFAULT_MAX_RETRIES
         if max_retries is not None:
             retries = max_retries

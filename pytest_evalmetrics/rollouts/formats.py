@@ -151,6 +151,11 @@ _HELM: Final = sets(
     # the statistics over all instances, which the loader refuses
     "name.name name.split sum_squared",
 )
+_NEMO_EVALUATOR: Final = sets(
+    "problem_idx repeat reward scoring_details",
+    # the bundle of a run, which the loader refuses
+    "config_hash sdk_version benchmark.scores",
+)
 _OPIK: Final = sets("test_results.test_case test_results.score_results")
 _PHOENIX: Final = sets("experiment_id task_runs evaluation_runs")
 _MLFLOW_TRACES: Final = sets("info.trace_id data.spans", "info.request_id data.spans")
@@ -233,6 +238,12 @@ def _helm() -> LoaderFactory:
     return Helm
 
 
+def _nemo_evaluator() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.nemo_evaluator import NemoEvaluator
+
+    return NemoEvaluator
+
+
 def _opik() -> LoaderFactory:
     from pytest_evalmetrics.rollouts.loaders.opik import Opik
 
@@ -301,6 +312,7 @@ FORMATS: Final = (
     Format("evalplus", _eval_plus, _EVALPLUS),
     Format("bfcl", _bfcl, _BFCL),
     Format("helm", _helm, _HELM),
+    Format("nemo_evaluator", _nemo_evaluator, _NEMO_EVALUATOR),
     Format("opik", _opik, _OPIK),
     Format("phoenix", _phoenix, _PHOENIX),
     Format("mlflow_traces", _mlflow_traces, _MLFLOW_TRACES),

@@ -156,6 +156,10 @@ _NEMO_EVALUATOR: Final = sets(
     # the bundle of a run, which the loader refuses
     "config_hash sdk_version benchmark.scores",
 )
+_EVERY_EVAL_EVER: Final = sets(
+    "schema_version evaluation_id sample_id evaluation.score",
+    "schema_version evaluation_id evaluation_results model_info",
+)
 _OPIK: Final = sets("test_results.test_case test_results.score_results")
 _PHOENIX: Final = sets("experiment_id task_runs evaluation_runs")
 _MLFLOW_TRACES: Final = sets("info.trace_id data.spans", "info.request_id data.spans")
@@ -244,6 +248,12 @@ def _nemo_evaluator() -> LoaderFactory:
     return NemoEvaluator
 
 
+def _every_eval_ever() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.every_eval_ever import EveryEvalEver
+
+    return EveryEvalEver
+
+
 def _opik() -> LoaderFactory:
     from pytest_evalmetrics.rollouts.loaders.opik import Opik
 
@@ -313,6 +323,7 @@ FORMATS: Final = (
     Format("bfcl", _bfcl, _BFCL),
     Format("helm", _helm, _HELM),
     Format("nemo_evaluator", _nemo_evaluator, _NEMO_EVALUATOR),
+    Format("every_eval_ever", _every_eval_ever, _EVERY_EVAL_EVER),
     Format("opik", _opik, _OPIK),
     Format("phoenix", _phoenix, _PHOENIX),
     Format("mlflow_traces", _mlflow_traces, _MLFLOW_TRACES),

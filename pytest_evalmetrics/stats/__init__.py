@@ -44,6 +44,9 @@ from pytest_evalmetrics.stats.proportions import (
 from pytest_evalmetrics.stats.proportions import max_at_k as max_at_k
 from pytest_evalmetrics.stats.proportions import newcombe_upper as newcombe_upper
 from pytest_evalmetrics.stats.proportions import paired_score_p as paired_score_p
+from pytest_evalmetrics.stats.proportions import (
+    paired_score_upper as paired_score_upper,
+)
 from pytest_evalmetrics.stats.proportions import pass_m_of_n as pass_m_of_n
 from pytest_evalmetrics.stats.proportions import quantile7 as quantile7
 from pytest_evalmetrics.stats.proportions import quantile_interval as quantile_interval

@@ -13,6 +13,7 @@ from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
 from pytest_evalmetrics.stats.distributions import (
     beta_parts,
     binom_sf,
+    bisected,
     normal_ppf,
     normal_sf,
 )
@@ -109,6 +110,16 @@ def paired_score_p(losses: float, gains: float, n: int, margin: float) -> float:
     gain = (math.sqrt(b * b - 4 * a * c) - b) / (2 * a)
     variance = n * (2 * gain + margin * (1 - margin))
     return normal_sf((n * margin - losses + gains) / math.sqrt(variance))
+
+
+def paired_score_upper(losses: float, gains: float, n: int, alpha: float) -> float:
+    """Return the one-sided upper end of a drop, of n pairs of which some lost or gained.
+
+    The largest margin that `paired_score_p` does not rule out.
+    """
+    return bisected(
+        lambda margin: paired_score_p(losses, gains, n, margin), alpha, 0.0, 1.0
+    )
 
 
 def newcombe_upper(

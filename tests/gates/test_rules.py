@@ -39,6 +39,7 @@ from pytest_evalmetrics.model.reasons import (
     Untested,
 )
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
+from pytest_evalmetrics.stats import paired_score_upper
 
 PASS = Verdict.PASS
 WARN = Verdict.WARN
@@ -360,7 +361,7 @@ def test_noninferior_where_few_tasks_differ_is_not_as_sure_as_t(
     worse, better, more, verdict
 ):
     # with a true drop of 5 points t would pass 3 % of such runs
-    upper = oracle.beta.ppf(0.99, worse + 1, 100 - worse) - better / 100
+    upper = paired_score_upper(worse, better, 100, 0.01)
     pair = flips(worse, better, 100 - worse - better)
     check = checked(pair, rule("noninferior", max_drop=upper + more))
     assert check.verdict is verdict

@@ -15,6 +15,7 @@ from pytest_evalmetrics.stats import (
     max_at_k,
     newcombe_upper,
     paired_score_p,
+    paired_score_upper,
     pass_m_of_n,
     wilson,
     zero_flip_bound,
@@ -162,3 +163,26 @@ def test_single_passes_are_seldom_equivalent_at_a_true_change_of_the_margin(
         for losses, gains in zip(worse.tolist(), better.tolist(), strict=True)
     )
     assert found / 2_000 <= 0.065
+
+
+def test_the_upper_end_of_a_drop_is_the_margin_that_the_score_test_rules_out():
+    upper = paired_score_upper(5, 2, 50, 0.01)
+    assert paired_score_p(5, 2, 50, upper) == pytest.approx(0.01, rel=1e-6)
+    assert 0.06 < upper < 0.25
+
+
+@pytest.mark.parametrize(("n", "margin"), [(20, 0.05), (50, 0.05), (50, 0.1)])
+@pytest.mark.parametrize("gain", [0.01, 0.05, 0.2])
+def test_the_upper_end_of_a_drop_is_below_the_true_one_in_one_run_of_a_hundred(
+    n, margin, gain
+):
+    missed = 0.0
+    for losses in range(n + 1):
+        for gains in range(n + 1 - losses):
+            counts = [losses, gains, n - losses - gains]
+            chance = oracle.multinomial.pmf(
+                counts, n, [margin + gain, gain, 1 - margin - 2 * gain]
+            )
+            if chance > 1e-8 and paired_score_p(losses, gains, n, margin) < 0.01:
+                missed += chance
+    assert missed <= 0.0105

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -38,8 +38,12 @@ _SAME_P = 1 - 1e-9  # relative: no smaller but for rounding
 # the share of what there was to lose from which on everything is lost
 _ALL = 0.9
 _FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
+_RARE = 6  # passes, or failures, of one side
 _EQUAL = 1e-9  # relative: all units lost the same
 _MOST_ROLLOUTS = 64  # of a task that are asked for
+
+
+_Count: TypeAlias = tuple[float, float]  # passes, and of how many
 
 
 class TestKind(Enum):
@@ -170,10 +174,46 @@ def _few_rollouts(alpha: float) -> FewRollouts:
 
 def _test_mean(damage: TaskDamage) -> DropTest:
     result = result_of(stats.mean_test(damage.values, damage.clusters, LEVEL))
+    if _is_unequal(damage) and damage.clusters is None:
+        result = _with_skewed_ends(result, damage)
     is_t = math.isnan(result.mid_p) and result.se > 0
     if is_t and damage.drop > 0 and result.p >= damage.share:
         result = _without_outliers(result, damage)
     return DropTest(result=result, influence=damage.values)
+
+
+def _with_skewed_ends(result: TestResult, damage: TaskDamage) -> TestResult:
+    """Move the ends of the interval by the skew that unequal rollouts give to damage."""
+    if not result.se > 0:
+        return result
+    t = stats.t_ppf(1 - TAIL, result.df)
+    below = stats.shift_of_skew(-damage.values, t)
+    above = stats.shift_of_skew(damage.values, t)
+    low = result.low - below * result.se
+    high = result.high + above * result.se
+    rates = _rare_passes(damage)
+    if rates is not None:
+        # where a side lacks its rare failures, its damage shows no skew
+        before, now = rates if damage.sign > 0 else rates[::-1]
+        low = min(low, -stats.newcombe_upper(now, before, LEVEL))
+        high = max(high, stats.newcombe_upper(before, now, LEVEL))
+    return structs.replace(result, low=low, high=high)
+
+
+def _rare_passes(damage: TaskDamage) -> tuple[_Count, _Count] | None:
+    """Count the passes of both sides, if few of a side pass, or fail; else None."""
+    pair = damage.pair
+    values = (pair.rewards_baseline.values, pair.rewards_current.values)
+    is_of_passes = all(((side == 0) | (side == 1)).all() for side in values)
+    if not pair.bounded or not is_of_passes:
+        return None
+    fewest = min(min(float(side.sum()), float((1 - side).sum())) for side in values)
+    if fewest >= _RARE:
+        return None
+    # each task weighs the same, however many rollouts it has
+    before = (pair.value_baseline * len(values[0]), float(len(values[0])))
+    now = (pair.value_current * len(values[1]), float(len(values[1])))
+    return before, now
 
 
 def _without_outliers(result: TestResult, damage: TaskDamage) -> TestResult:

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.comparison import TestResult
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _LARGE = 100_000  # tasks from which on fewer evaluations are affordable
 # judged, or near the share of one of many tests
 _COUNTS = (500, 2_000, 10_000)
 _LARGE_COUNTS = (100, 2_000)
+_MOST_RESAMPLED = 20_000  # tasks
+_RESAMPLED = 499  # times
 _ENUMERATED = 10  # most units whose swaps are all enumerated
 _DISTINCT = 2_048  # most pairs of values that are counted instead of listed
 _CLOSE = 3  # standard errors of p
@@ -94,8 +97,9 @@ def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
     result = TestResult(name="swapped sides", p=p, se=float(f"{se:.6g}"))
     if is_beyond and signs.p < p:
         result = structs.replace(result, p=signs.p, log_tail=signs.log_tail)
+    result = _with_resampled_ends(_with_interval(result, damage), damage, rng)
     return SwapTest(
-        result=_with_interval(result, damage),
+        result=result,
         influence=None,
         draws=len(draws.metric),
         carriers=_carriers(swaps.of_tasks),
@@ -193,6 +197,37 @@ def _with_interval(result: TestResult, damage: TaskDamage) -> TestResult:
         return result
     return structs.replace(
         result, low=max(result.low, -1.0), high=min(result.high, 1.0)
+    )
+
+
+def _with_resampled_ends(
+    result: TestResult, damage: TaskDamage, rng: np.random.Generator
+) -> TestResult:
+    """Widen the interval to that of resampled tasks: swaps know the error of no change.
+
+    A latency that rises spreads in proportion, and its drop with it.
+    """
+    tasks = len(damage.values)
+    if tasks > _MOST_RESAMPLED or math.isnan(result.low):
+        return result
+    difference = _damage_of(damage)
+    try:
+        draws = stats.reducer_draws(
+            lambda chosen: difference(chosen, chosen + tasks),
+            tasks,
+            damage.clusters,
+            _RESAMPLED,
+            rng,
+        )
+    except EvalMetricsError:  # not defined on some of the tasks
+        return result
+    low, high = stats.bootstrap_interval(draws, damage.drop, None, LEVEL)
+    if result.p < TAIL and low <= 0:  # the interval of p holds no 0
+        low = result.low
+    return structs.replace(
+        result,
+        low=float(f"{min(result.low, low):.6g}"),
+        high=float(f"{max(result.high, high):.6g}"),
     )
 
 

@@ -384,20 +384,10 @@ def _upper_bound(comparison: Comparison) -> float:
 
 
 def _shift_of_skew(comparison: Comparison, t: float) -> float:
-    """Return by how many standard errors skewed losses move a bound; 0 if they don't.
-
-    A few large losses that a run happens to lack would make both the drop and its error
-    too small: Johnson 1978, Journal of the American Statistical Association 73, 536.
-    """
-    damage = comparison.damage
+    """Return by how many standard errors skewed losses move a bound; 0 if they don't."""
     if comparison.pair.difference is not None or comparison.clusters is not None:
         return 0.0
-    rest = damage - damage.mean()
-    sd = math.sqrt(float((rest**2).mean()))
-    if sd <= _SLACK * float(np.abs(damage).max()):
-        return 0.0
-    skew = float((rest**3).mean()) / sd**3
-    return max(skew, 0.0) * (1 + 2 * t * t) / (6 * math.sqrt(len(damage)))
+    return stats.shift_of_skew(comparison.damage, t)
 
 
 def _bound_of_rates(comparison: Comparison) -> float:

@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 
 _UNIT = (0.0, 1.0)
 _DRAWS = 999
+_MOST_LEFT_OUT = 500  # tasks, or clusters, of which each is left out once
 _NAMED = 10
 _MOST_TASKS = 20_000  # resampled in about a second
 _MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
+_MIDDLE = (0.25, 0.75)  # rates whose tasks are not skewed much
+_FEW_CLUSTERS = 30
 _FEW_OFF = 6  # least tasks of a rate away from its end for which t is used
 _NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
@@ -55,12 +58,15 @@ def estimate(
     a rate whose every task is at 0 or 1              Clopper and Pearson over tasks
     a mean over tasks                                 Student t over tasks, df = n - 1
     a rate most of whose tasks are at 0, or at 1      the wider of both, ends of each
+    a rate below .25, above .75, or of few clusters   the wider of t and of Korn and
+                                                      Graubard's, ends of each
     a ratio pooled over tasks of unequal size         t, linearised by task
     either of them with clusters                      t with clustered SE, df = G - 1
     a rate without any spread                         the same with value * n successes
     a median or quantile of independent tasks         between two order statistics
-    any other reduction of tasks                      percentile bootstrap over tasks,
-                                                      or over clusters
+    any other reduction of tasks                      the wider of the BCa bootstrap and
+                                                      the jackknife, over tasks or
+                                                      clusters
     ================================================  ==================================
 
     `value` is the metric's where it is known to the last digit already, and `ends` the range that
@@ -191,6 +197,13 @@ class _Observed(msgspec.Struct, frozen=True):
             )
             low = min(low, exact_low)
             high = max(high, exact_high)
+        if bounded and self._is_skewed(mean):
+            errors = (tops - mean.mean * bottoms) / bottoms.mean()
+            exact_low, exact_high = stats.skewed_rate_interval(
+                mean, errors, self.clusters, self.level
+            )
+            low = min(low, exact_low)
+            high = max(high, exact_high)
         least, most = self._range(bounded=bounded)
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)
@@ -203,6 +216,12 @@ class _Observed(msgspec.Struct, frozen=True):
         """Check whether too few tasks of a rate are away from 0, or from 1, for t alone."""
         away = min(np.count_nonzero(values < 1), np.count_nonzero(values > 0))
         return bool(away < min(_FEW_OFF, len(values) / 2))
+
+    def _is_skewed(self, mean: stats.MeanSE) -> bool:
+        """Check whether a rate is near 0 or 1, or of few clusters, where t is too sure."""
+        if self.clusters is not None and mean.units < _FEW_CLUSTERS:
+            return True
+        return not _MIDDLE[0] <= mean.mean <= _MIDDLE[1]
 
     def _range(self, *, bounded: bool) -> tuple[float, float]:
         if bounded:
@@ -255,11 +274,25 @@ class _Observed(msgspec.Struct, frozen=True):
             )
         except MetricError as error:
             return f"on resampled tasks the metric is not defined: {error.message}"
-        low = stats.quantile7(draws, (1 - self.level) / 2)
-        high = stats.quantile7(draws, (1 + self.level) / 2)
-        if low == high:
+        if draws.min() == draws.max():
             return "every resampling of the tasks gives the same value"
+        value = resampling.reducer(np.arange(count))
+        left_out = self._without_each_unit(resampling)
+        low, high = stats.bootstrap_interval(draws, value, left_out, self.level)
         return Interval(low, high, self.level, "bootstrap")
+
+    def _without_each_unit(self, resampling: _Resampling) -> NDArray[np.float64] | None:
+        """Compute the metric without each task, or cluster; None where it can't be."""
+        tasks = np.arange(resampling.count)
+        units = tasks if resampling.clusters is None else resampling.clusters
+        names = np.unique(units)
+        if len(names) > _MOST_LEFT_OUT:
+            return None
+        try:
+            values = [resampling.reducer(tasks[units != name]) for name in names]
+        except MetricError:
+            return None
+        return np.array(values)
 
     def _resampling(self) -> _Resampling:
         tasks = np.flatnonzero(self.held)

@@ -25,14 +25,19 @@ from pytest_evalmetrics.stats.distributions import t_ppf as t_ppf
 from pytest_evalmetrics.stats.distributions import t_sf as t_sf
 from pytest_evalmetrics.stats.labelled_means import labelled_mean as labelled_mean
 from pytest_evalmetrics.stats.means import FEWEST as FEWEST
+from pytest_evalmetrics.stats.means import MeanSE as MeanSE
 from pytest_evalmetrics.stats.means import mde_factor as mde_factor
 from pytest_evalmetrics.stats.means import mean_se as mean_se
 from pytest_evalmetrics.stats.means import mean_test as mean_test
 from pytest_evalmetrics.stats.means import paired_differences as paired_differences
 from pytest_evalmetrics.stats.means import paired_t as paired_t
 from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
+from pytest_evalmetrics.stats.means import shift_of_skew as shift_of_skew
 from pytest_evalmetrics.stats.means import sign_test as sign_test
 from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
+from pytest_evalmetrics.stats.means import (
+    skewed_rate_interval as skewed_rate_interval,
+)
 from pytest_evalmetrics.stats.means import t_interval as t_interval
 from pytest_evalmetrics.stats.means import trimmed_mean as trimmed_mean
 from pytest_evalmetrics.stats.means import winsorised_t as winsorised_t
@@ -53,5 +58,6 @@ from pytest_evalmetrics.stats.proportions import quantile_interval as quantile_i
 from pytest_evalmetrics.stats.proportions import wilson as wilson
 from pytest_evalmetrics.stats.proportions import zero_flip_bound as zero_flip_bound
 from pytest_evalmetrics.stats.resampling import MOST_TASKS as MOST_TASKS
+from pytest_evalmetrics.stats.resampling import bootstrap_interval as bootstrap_interval
 from pytest_evalmetrics.stats.resampling import reducer_draws as reducer_draws
 from pytest_evalmetrics.stats.resampling import seed_of as seed_of

@@ -28,6 +28,7 @@ from pytest_evalmetrics.stats.distributions import (
     t_ppf,
     t_sf,
 )
+from pytest_evalmetrics.stats.proportions import clopper_pearson
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ _FEW, _FEW_CLUSTERS = (
     20,
     25,
 )  # most differing tasks that are tested by all signs, not by t
+_MIDDLE = (0.25, 0.75)  # rates of units that are not skewed much
+_FEW_FOR_SKEW = 20  # clusters, whose spread hardly shows how skewed they are
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
@@ -128,6 +131,40 @@ def t_interval(estimate: MeanSE, level: float) -> Bounds:
         else math.nan
     )
     return estimate.mean - half, estimate.mean + half
+
+
+def skewed_rate_interval(
+    estimate: MeanSE, errors: ArrayLike, clusters: ArrayLike | None, level: float
+) -> Bounds:
+    """Return the interval of a rate near 0 or 1, or of few clusters.
+
+    Clopper and Pearson's of as many independent tries as have the rate's standard
+    error, fewer for what is not known of this error: Korn and Graubard 1998, Survey
+    Methodology 24, 193. Its degrees of freedom are those of a variance of units with
+    the kurtosis that they show. `errors` are each task's, shape (tasks,).
+    """
+    rest = vector(errors, "errors")
+    tasks = rest.size
+    if clusters is not None:
+        _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+        rest = _sums(rest, codes)
+    units = rest.size
+    spread = float((rest**2).mean())
+    kurtosis = float((rest**4).mean()) / spread**2 if spread > 0 else 1.0
+    df = estimate.df
+    if kurtosis > 1:
+        df = min(df, max(2 * units / (kurtosis - 1), 2.0))
+    tail = 0.5 + level / 2
+    rate = min(max(estimate.mean, 0.0), 1.0)
+    tries = rate * (1 - rate) / estimate.se**2
+    tries *= (t_ppf(tail, tasks - 1) / t_ppf(tail, df)) ** 2
+    if clusters is not None:
+        tries = min(tries, tasks)
+        is_skewed = not _MIDDLE[0] <= rate <= _MIDDLE[1]
+        if is_skewed and units < _FEW_FOR_SKEW:
+            tries /= 2
+    tries = max(tries, units)
+    return clopper_pearson(rate * tries, tries, level)
 
 
 def ratio_mean(
@@ -299,6 +336,21 @@ def _at_most_of_signs(result: StatResult, units: int) -> StatResult:
     log_p = -units * math.log(2)
     log_tail = min(log_p, result.log_tail)
     return structs.replace(result, p=LEAST_P, log_tail=log_tail)
+
+
+def shift_of_skew(x: ArrayLike, t: float) -> float:
+    """Return by how many standard errors an upper end of a skewed mean is beyond t.
+
+    A few large values that a sample happens to lack would make both its mean and its
+    error too small; 0 where the skew is on the other side. Johnson 1978, Journal of the
+    American Statistical Association 73, 536.
+    """
+    rest = _residuals(vector(x))
+    spread = squares(rest) / rest.size
+    if not spread > 0:
+        return 0.0
+    skew = total(rest**3) / rest.size / spread**1.5
+    return float(max(skew, 0.0) * (1 + 2 * t * t) / (6 * math.sqrt(rest.size)))
 
 
 def trimmed_mean(x: ArrayLike, share: float = 0.1) -> MeanSE:

@@ -47,7 +47,7 @@ def test_few_units_are_tested_against_all_swaps(clusters):
 
 
 @pytest.mark.parametrize("clusters", CLUSTERS, ids=["alone", "clustered"])
-def test_the_interval_has_the_spread_of_swaps_without_the_drop_itself(clusters):
+def test_the_interval_has_at_least_the_spread_of_swaps_without_the_drop(clusters):
     before, after = nine_tasks()
     medians = np.array(drops_of_all_swaps(before, after, clusters))[:, 0]
     drop = medians[0]
@@ -55,8 +55,22 @@ def test_the_interval_has_the_spread_of_swaps_without_the_drop_itself(clusters):
     error = np.sqrt((medians**2).mean() - drop**2 / units)
     half = oracle.t.ppf(0.975, units - 1) * error
     comparison = compared(make_combined(before, after), clusters=clusters)
-    assert comparison.test.low == pytest.approx(drop - half, rel=1e-5)
-    assert comparison.test.high == pytest.approx(drop + half, rel=1e-5)
+    assert comparison.test.low <= drop - half * (1 - 1e-5)
+    assert comparison.test.high >= drop + half * (1 - 1e-5)
+
+
+def test_the_interval_of_a_median_that_rises_in_proportion_holds_the_true_rise():
+    rng = np.random.default_rng(5)
+    missed = 0
+    for _ in range(60):
+        size = rng.lognormal(0, 1, 60)
+        before = size * rng.lognormal(0, 0.3, 60)
+        after = 1.5 * size * rng.lognormal(0, 0.3, 60)
+        pair = make_combined(before, after, bounded=False)
+        result = compared(pair, direction="lower", max_drop=0.0).test
+        missed += not result.low <= 0.5 <= result.high
+    # of 60 at 7 %, three standard errors above: 22 % without the resampled tasks
+    assert missed <= 9
 
 
 def weighted_median(values, times):

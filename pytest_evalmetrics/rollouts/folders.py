@@ -62,16 +62,19 @@ def files_in(folder: str, base: Path) -> FolderFiles:
     if not counts:
         return FolderFiles(pattern=folder)
     ending = max(_ENDINGS, key=lambda name: counts[name])
+    # the same kind of file may be compressed or not
+    alike = {name for name in counts if _kind(name) == _kind(ending)}
     is_flat = any(
-        path.parent == top for path, found in endings.items() if found == ending
+        path.parent == top for path, found in endings.items() if found in alike
     )
     left_out = [
         path.relative_to(top).as_posix()
         for path, found in endings.items()
-        if found and (found != ending or (is_flat and path.parent != top))
+        if found and (found not in alike or (is_flat and path.parent != top))
     ]
     below = "" if is_flat else "**/"
-    glob = (Path(folder) / f"{below}*.{ending}").as_posix()
+    name = ending if alike == {ending} else f"{_kind(ending)}*"
+    glob = (Path(folder) / f"{below}*.{name}").as_posix()
     return FolderFiles(pattern=glob, left_out=tuple(sorted(left_out)))
 
 
@@ -88,6 +91,11 @@ def _files_below(top: Path) -> Iterator[Path]:
         for name in names:
             if not name.startswith("."):
                 yield Path(place) / name
+
+
+def _kind(ending: str) -> str:
+    """Return the ending without that of the compression."""
+    return ending.partition(".")[0]
 
 
 def _ending(name: str) -> str:

@@ -72,7 +72,7 @@ class RowFinder:
             value: JsonValue = (
                 document.value if isinstance(document, PlacedRow) else document
             )
-            self._pages.add(value, self._source.shown)
+            self._pages.add(value, self._source.shown, spec.rows or "")
             if isinstance(value, dict):
                 self.documents.append(value)
                 if is_otlp(value):

@@ -5,10 +5,12 @@ import math
 import pytest
 from rollouts.odd import Asks, Reads, Refuses
 from rollouts.odd_files import BUILT_WITH
+from rollouts.odd_files_exports import EXPORTS
 from rollouts.odd_files_further import FURTHER
 from rollouts.odd_files_held_back import HELD_BACK
 from rollouts.odd_files_later import LATER
 from rollouts.odd_files_more import MORE
+from rollouts.odd_files_unclear import UNCLEAR
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -85,6 +87,16 @@ def test_files_whose_outcome_was_written_first(name, tmp_path):
 @pytest.mark.parametrize("name", LATER)
 def test_files_in_the_style_of_logs_that_people_send(name, tmp_path):
     check(LATER[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_files_that_people_export_by_hand(name, tmp_path):
+    check(EXPORTS[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_files_that_can_be_read_in_two_ways(name, tmp_path):
+    check(UNCLEAR[name], tmp_path)
 
 
 IN_TWO_COMMANDS = [

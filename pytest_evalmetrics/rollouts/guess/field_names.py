@@ -93,6 +93,10 @@ _MAXIMA: Final = word_set("max maximum total possible available of n")
 _EXTREMES_OF: Final = word_set(
     "token tokens length time steps turns retries cost usd latency ms seconds"
 )
+_ERRORS_OF_MEANS: Final = word_set("stderr sem ci ci95")
+_ERRORS_IN_WORDS: Final = (("std", "err"), ("standard", "error"), ("std", "error"))
+_COUNTS: Final = word_set("n num number total count")
+_COUNTED_TASKS: Final = word_set("effective original samples docs rows")
 _STATUS: Final = word_set("status state finish stop reason phase stage")
 
 _OWN: Final = word_set(
@@ -126,7 +130,7 @@ _OUTPUT: Final = word_set(
     "contexts split"
 )
 _SAMPLE: Final = word_set(
-    "sample attempt trial epoch repeat repetition rollout run seed try iteration turn"
+    "sample attempt trial epoch repeat repetition rollout run seed try iteration turn k"
 )
 _AGENT: Final = word_set("model agent system engine modell")
 _GROUP: Final = word_set(
@@ -157,10 +161,17 @@ _SUBSET_LISTS: Final = word_set(
     "suites testsuites subsets splits categories subjects groups sections topics "
     "domains datasets benchmarks languages areas sets modules files classes"
 )
+_FAILURE_LISTS: Final = word_set(
+    "errors error errored failures failed skipped missing crashed crashes timeouts "
+    "incomplete invalid excluded pending unfinished dropped"
+)
 _RUN_LISTS: Final = word_set(
     "runs experiments attempts trials epochs seeds repeats rollouts iterations "
     "models agents systems"
 )
+
+
+_numbered = re.compile(r"([^\W\d_]+)[\s_-]*\d+").fullmatch
 
 
 @lru_cache(maxsize=4096)
@@ -209,6 +220,21 @@ def is_maximum(path: str) -> bool:
     return bool(_MAXIMA.intersection(words)) and not _EXTREMES_OF.intersection(words)
 
 
+def is_error_of_a_mean(path: str) -> bool:
+    """Check whether a number may be the standard error of a mean, by its name."""
+    words = words_of(last_part(path))
+    return bool(_ERRORS_OF_MEANS.intersection(words)) or words[-2:] in _ERRORS_IN_WORDS
+
+
+def counts_tasks(path: str) -> bool:
+    """Check whether a number may be that of the tasks of a mean, by its name."""
+    words = words_of(last_part(path))
+    if words in (("n",), ("support",), ("effective",), ("sample", "len")):
+        return True
+    is_count = len(words) > 1 and words[0] in _COUNTS
+    return is_count and words[-1] in _TASK_LISTS | _COUNTED_TASKS
+
+
 def is_status(path: str) -> bool:
     """Check whether a field says how a run went, by its name."""
     return bool(_STATUS.intersection(words_of(last_part(path))))
@@ -254,6 +280,14 @@ def is_sample(path: str) -> bool:
     return bool(words) and _SAMPLE.issuperset(words)
 
 
+def is_numbered_attempt(name: str) -> bool:
+    """Check whether a key is the name of an attempt and its number: ``attempt_0``, ``seed42``."""
+    match = _numbered(name.strip())
+    if match is None or len(match.group(1)) == 1:
+        return False
+    return match.group(1).lower() in _SAMPLE | _ATTEMPT_LISTS
+
+
 def is_agent(path: str) -> bool:
     """Check whether a field may name the model or agent, by its name."""
     words = [word for word in words_of(last_part(path)) if word not in _ID]
@@ -288,6 +322,11 @@ def lists_subsets(path: str) -> bool:
     """Check whether a list holds the parts of a benchmark, by its name."""
     words = words_of(last_part(path))
     return bool(words) and words[-1] in _SUBSET_LISTS
+
+
+def lists_failures(path: str) -> bool:
+    """Check whether a list holds what was not judged, by its name."""
+    return bool(_FAILURE_LISTS.intersection(words_of(last_part(path))))
 
 
 def is_by_subset(path: str) -> bool:

@@ -14,6 +14,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
     is_by_subset,
+    is_numbered_attempt,
     lists_runs,
     lists_subsets,
     lists_tasks,
@@ -41,6 +42,8 @@ class GroupKind(Enum):
     NONE = "none"
     RUNS = "runs"  # of several agents, at the same tasks
     SUBSETS = "subsets"  # of the tasks
+    TASKS = "tasks"  # with their attempts
+    UNKNOWN = "unknown"  # tasks with their attempts, or subsets with the same few tasks
 
 
 class ListKind(Enum):
@@ -67,7 +70,8 @@ class Layout(msgspec.Struct, frozen=True):
     @property
     def needs_task(self) -> bool:
         """Whether a field of the rows is the task, or a part of its id."""
-        return self.keyed is None or self.kind is GroupKind.SUBSETS
+        is_key = self.kind in (GroupKind.NONE, GroupKind.RUNS)
+        return self.keyed is None or not is_key
 
     @property
     def of_lists(self) -> ListKind:
@@ -78,6 +82,12 @@ class Layout(msgspec.Struct, frozen=True):
         if lists_subsets(outer):
             return ListKind.SUBSETS
         return ListKind.RUNS if lists_runs(outer) else ListKind.UNKNOWN
+
+    @property
+    def is_list(self) -> bool:
+        """Whether these rows are a list in an object that is no row."""
+        is_plain = self.keyed is None and self.kind is GroupKind.NONE
+        return self.rows is not None and is_plain and not self.is_inner
 
     @property
     def is_inner(self) -> bool:
@@ -158,7 +168,7 @@ def _of_value(
 def _group(
     kind: GroupKind, names: Sequence[str], level: int, rows: str, keyed: str | None
 ) -> Layout:
-    what = "runs" if kind is GroupKind.RUNS else "subsets"
+    what = "groups" if kind is GroupKind.UNKNOWN else kind.value
     reason = f"rows: those of the {what} {listed(names, _SHOWN)}"
     return Layout(reason=reason, level=level, rows=rows, keyed=keyed, kind=kind)
 
@@ -218,9 +228,12 @@ def is_table_by_columns(document: JsonValue) -> bool:
     if len(columns) < len(document) or not columns[0]:
         return False
     keys = set(columns[0])
-    return keys == {str(n) for n in range(len(keys))} and all(
-        set(column) == keys for column in columns
-    )
+    if keys != {str(number) for number in range(len(keys))}:
+        return False
+    cells = list(chain.from_iterable(column.values() for column in columns))
+    if all(isinstance(cell, dict) for cell in cells):
+        return False  # numbered objects by some name, rather than columns of cells
+    return all(set(column) == keys for column in columns)
 
 
 def _are_numbered_rows(value: Mapping[str, JsonValue]) -> bool:
@@ -243,10 +256,11 @@ def _kind_of_values(values: Sequence[JsonValue]) -> str:
     objects = [value for value in held if isinstance(value, dict)]
     if len(objects) == len(held):
         return "objects" if _share_a_field(objects) else ""
-    if all(_are_objects(value) for value in held):
-        return "lists"
+    lists = [value for value in held if _are_objects(value)]
     if len(values) < _LONG:
         return ""
+    if len(lists) == len(held):
+        return "lists" if _share_a_field([rows[0] for rows in lists]) else ""
     kinds = (
         ("numbers", all(_is_number(value) for value in held)),
         ("lists of numbers", all(_are_numbers(value) for value in held)),
@@ -307,19 +321,53 @@ def _free_name(values: Sequence[JsonValue]) -> str:
 
 def _kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:
     """Check whether values are lists or objects of rows: runs at the same tasks, or subsets."""
-    if not 1 < len(values) <= _FEW:
+    if _hold_named_attempts(values):
+        return GroupKind.TASKS
+    if not 1 < len(values) <= _FEW or not _are_alike(values):
         return GroupKind.NONE
     ids = [_ids_in(value) for value in values]
     if not all(len(some) > 1 for some in ids):
         return GroupKind.RUNS if _share_ids(values) else GroupKind.NONE
     shared = len(set.intersection(*ids))
     most = max(map(len, ids))
+    are_objects = all(isinstance(value, dict) for value in values)
+    if are_objects and shared == most < len(values):
+        return GroupKind.UNKNOWN
     # numbers that count the rows are the same in all subsets, unless they name the task
     are_counts = all(id_.isdecimal() for id_ in chain.from_iterable(ids))
     are_counts = are_counts and not any(_names_the_task(value) for value in values)
     if 2 * shared >= most >= len(values) and not are_counts:
         return GroupKind.RUNS
     return GroupKind.SUBSETS
+
+
+def _are_alike(groups: Sequence[JsonValue]) -> bool:
+    """Check for groups of one kind, whose first rows share more than an id."""
+    lists = [group for group in groups if _are_objects(group)]
+    if lists:
+        fields = [set(rows[0]) for rows in lists]
+        are_same = all(names == fields[0] for names in fields)
+        shared = set.intersection(*fields)
+        return len(lists) == len(groups) and (are_same or len(shared) > 1)
+    objects = [group for group in groups if isinstance(group, dict)]
+    if len(objects) < len(groups):
+        return False
+    firsts = [next(iter(group.values()), None) for group in objects]
+    rows = [set(first) for first in firsts if isinstance(first, dict)]
+    return not rows or bool(set.intersection(*rows))
+
+
+def _hold_named_attempts(values: Sequence[JsonValue]) -> bool:
+    """Check for objects of attempts by their names: ``attempt_0``, ``run 2``, ``seed42``."""
+    groups = [value for value in values if isinstance(value, dict) and value]
+    if len(groups) < 2 or len(groups) < len(values):
+        return False
+    names = set(chain.from_iterable(groups))
+    inner = list(chain.from_iterable(group.values() for group in groups))
+    are_rows = all(isinstance(value, dict) for value in inner) or all(
+        _is_number(value) for value in inner
+    )
+    return len(names) > 1 and are_rows and all(map(is_numbered_attempt, names))
 
 
 def _share_ids(values: Sequence[JsonValue]) -> bool:

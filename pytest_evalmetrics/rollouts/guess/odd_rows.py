@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
     from pytest_evalmetrics.rollouts.source import Source
-    from pytest_evalmetrics.spec.sources import FieldMap
+    from pytest_evalmetrics.spec.sources import FieldMap, RolloutsSpec
 
 # the statistics of a column, by which a row over all others is called
 _TOTALS: Final = word_set(
@@ -52,6 +52,26 @@ def must_have_header(
     )
 
 
+def must_have_one_header(source: Source, columns: Mapping[str, SeenColumn]) -> None:
+    """Refuse a CSV file with its header again among the rows, as of two files in one.
+
+    Raises
+    ------
+    DataError
+        If a row holds the name of each column in it.
+    """
+    named = [
+        {number for number, text in enumerate(column.texts) if text == path}
+        for path, column in columns.items()
+    ]
+    repeated = set.intersection(*named) if len(named) > 1 else set()
+    if repeated:
+        raise source.error(
+            f"row {min(repeated) + 1} is the header again, as where files were joined",
+            hint="remove the line, or name the files one by one",
+        )
+
+
 def _counts_on(name: str, column: SeenColumn) -> bool:
     """Check whether a name is one of the ids below it: ``q0`` above ``q1``, ``q2``."""
     if not any(character.isdigit() for character in name) or not column.are_texts:
@@ -61,7 +81,7 @@ def _counts_on(name: str, column: SeenColumn) -> bool:
 
 
 def must_have_no_total(
-    source: Source, columns: Mapping[str, SeenColumn], fields: FieldMap
+    source: Source, columns: Mapping[str, SeenColumn], spec: RolloutsSpec
 ) -> None:
     """Refuse rows of which the first or the last is a total of the others, by its id.
 
@@ -70,7 +90,8 @@ def must_have_no_total(
     DataError
         If such a row's id is a word such as total or mean, and not all ids are.
     """
-    for path in task_paths(fields):
+    paths = task_paths(spec.fields) or ((spec.keyed,) if spec.keyed else ())
+    for path in paths:
         if path not in columns:
             continue
         ids = columns[path].texts

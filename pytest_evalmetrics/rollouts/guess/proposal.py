@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.file_documents import PlacedRow, documents
 from pytest_evalmetrics.rollouts.file_search import find_files
@@ -20,6 +20,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     is_metric,
     lists_attempts,
+    lists_failures,
     lists_parts,
 )
 from pytest_evalmetrics.rollouts.guess.layouts import (
@@ -33,6 +34,7 @@ from pytest_evalmetrics.rollouts.guess.layouts import (
 from pytest_evalmetrics.rollouts.guess.odd_rows import (
     must_have_header,
     must_have_no_total,
+    must_have_one_header,
 )
 from pytest_evalmetrics.rollouts.guess.rewards import (
     OPEN,
@@ -41,7 +43,13 @@ from pytest_evalmetrics.rollouts.guess.rewards import (
     choose_reward,
 )
 from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn, seen_columns
-from pytest_evalmetrics.rollouts.guess.tasks import TaskChoice, choose_task
+from pytest_evalmetrics.rollouts.guess.tasks import (
+    GROUP,
+    TaskChoice,
+    choose_task,
+    question_of_keys,
+    task_of_groups,
+)
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.not_judged import SIGNS, SIGNS_BESIDE, error_in
 from pytest_evalmetrics.rollouts.shaped_rows import find_rows
@@ -61,7 +69,6 @@ _ROWS_OF_FILE: Final = 100  # at least
 _FILES: Final = 200  # that are examined
 _MOSTLY: Final = 0.8  # of the rows are no errors
 _NAMES: Final = 20  # different names of scores
-_RUN: Final = "_parent._key"  # of the rows of several runs
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -100,6 +107,8 @@ class Proposal(msgspec.Struct, frozen=True):
             part, _, name = question.partition(".")
             if part == "fields":
                 fields[name] = OPEN
+            if part == "rows":
+                keys["rows"] = OPEN
             if part == "map":
                 score, _, word = name.partition(".")
                 keys["map"][score][word] = OPEN
@@ -188,9 +197,33 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     tried = tuple(c.layout.rows for c in candidates if c.layout.rows)
     proposal = _proposal(pattern, best, named)
     if recognise(source).name == "csv":
+        must_have_one_header(source, best.columns)
         must_have_header(source, best.columns, proposal.spec.fields)
-    must_have_no_total(source, best.columns, proposal.spec.fields)
-    return structs.replace(proposal, tried=tried)
+    must_have_no_total(source, best.columns, proposal.spec)
+    return structs.replace(
+        proposal,
+        tried=tried,
+        questions={**_question_of_rows(best, candidates), **proposal.questions},
+    )
+
+
+def _question_of_rows(
+    best: _Candidate, candidates: Sequence[_Candidate]
+) -> dict[str, str]:
+    """Ask about lists beside that of the rows, which hold rows or failures as well."""
+    if not best.layout.is_list:
+        return {}
+    holder = (best.layout.rows or "").rpartition(".")[0]
+    reward = best.reward.chosen
+    others = []
+    for other in candidates:
+        other_holder, _, other_name = (other.layout.rows or "").rpartition(".")
+        if other is best or not other.layout.is_list or other_holder != holder:
+            continue
+        has_reward = reward is not None and reward.path in other.columns
+        if has_reward or lists_failures(other_name):
+            others.append(f"the {many(other.count, 'object')} of {other_name}")
+    return {"rows": f"{best.layout.rows}, without {listed(others)}?"} if others else {}
 
 
 # -- rows of a layout ----------------------------------------------------------------------
@@ -262,18 +295,15 @@ def _candidate(
     pivot = _pivot(columns)
     if pivot is not None:
         return _pivoted(layout, columns, pivot, named)
-    has_runs = layout.kind is GroupKind.RUNS and _RUN in columns
+    has_runs = layout.kind is GroupKind.RUNS and GROUP in columns
     own = {
         path: column
         for path, column in columns.items()
         if not path.startswith("_parent") or column.distinct > 1
-        if not (has_runs and path == _RUN)
+        if not (has_runs and path == GROUP)
     }
-    verdicts = _verdicts(own)
-    task = choose_task(own, verdicts, is_nested=layout.is_inner, lists=layout.of_lists)
-    taken = {*task.paths, task.sample, task.agent, layout.keyed, _RUN}
-    if has_runs:
-        task = structs.replace(task, agent=_RUN)
+    task = _task(layout, columns, own)
+    taken = {*task.paths, task.sample, task.agent, layout.keyed, GROUP}
     failed = _FailedRows(rows)
     own_rewards = {
         path: failed.without_zeros(column)
@@ -287,6 +317,28 @@ def _candidate(
         reward=choose_reward(own_rewards, {path for path in taken if path}),
         task=_with_named(task, named),
     )
+
+
+def _task(
+    layout: Layout,
+    columns: Mapping[str, SeenColumn],
+    own: Mapping[str, SeenColumn],
+) -> TaskChoice:
+    """Choose the task: by the keys around the rows, or among their `own` fields."""
+    if layout.keyed and layout.kind in (GroupKind.TASKS, GroupKind.UNKNOWN):
+        return task_of_groups(layout, columns)
+    has_runs = layout.kind is GroupKind.RUNS and GROUP in columns
+    task = choose_task(
+        own,
+        _verdicts(own),
+        is_nested=layout.is_inner,
+        lists=layout.of_lists,
+        are_runs=has_runs,
+    )
+    if not layout.needs_task:
+        question = question_of_keys(layout, columns)
+        task = structs.replace(task, question=question, is_open=bool(question))
+    return structs.replace(task, agent=GROUP) if has_runs else task
 
 
 def _without_errors(
@@ -552,7 +604,8 @@ def _questions(
     if reward is not None and reward.unknown:
         words = json.dumps([*reward.missing, *reward.unknown], ensure_ascii=False)
         questions["missing"] = f"{words} if these words mean not judged"
-    if best.layout.needs_task and fields.task is None:
+    may_be_asked = best.layout.needs_task or best.task.is_open
+    if may_be_asked and fields.task is None:
         questions["fields.task"] = best.task.question
     if undirected is not None and not should_be_low(undirected):
         question = f"higher or lower: which way is better for {undirected}?"
@@ -572,7 +625,7 @@ def _reasons(best: _Candidate, named: FieldMap) -> Iterator[str]:
     if task.sample and named.sample is None:
         yield f"sample: {task.sample}, which tells the rows of a task apart"
     if task.agent and named.agent is None:
-        is_run = task.agent == _RUN
+        is_run = task.agent == GROUP
         yield f"agent: {task.agent}, {'the name of the run' if is_run else 'by its name'}"
     if named.reward is None:
         yield best.reward.reason

@@ -15,7 +15,9 @@ from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
+    counts_tasks,
     is_agent,
+    is_error_of_a_mean,
     is_maximum,
     is_status,
     may_be_a_count,
@@ -116,6 +118,9 @@ class RewardChoice(msgspec.Struct, frozen=True):
 
     chosen: RewardCandidate | None
     candidates: tuple[RewardCandidate, ...]  # the likeliest first, without the chosen
+    hint: str = (
+        ""  # about texts that may hold the reward, where there are no candidates
+    )
 
     def at(self, path: str | None) -> RewardCandidate | None:
         """Find the candidate at a path."""
@@ -141,7 +146,7 @@ class RewardChoice(msgspec.Struct, frozen=True):
     def question(self) -> str:
         """The candidates to choose from, for the open line."""
         if not self.candidates:
-            return "no field looks like a reward: name its path"
+            return self.hint or "no field looks like a reward: name its path"
         shown = [candidate.shown for candidate in self.candidates[:_SHOWN]]
         more = len(self.candidates) - len(shown)
         tail = f", or one of {more} more" if more else ""
@@ -170,17 +175,18 @@ def choose_reward(
     best = [c for c in varying if c.strength == varying[0].strength]
     if not best:
         unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
-        return RewardChoice(None, tuple(constant or unlikely))
+        hint = _hint_of_texts(columns, taken)
+        return RewardChoice(None, tuple(constant or unlikely), hint)
     named_constant = [c for c in constant if c.name is not RewardName.UNKNOWN]
     if best[0].name is RewardName.UNKNOWN and named_constant:
         # a verdict that is the same everywhere is as likely as a number without a name
         return RewardChoice(None, (*named_constant, *best))
     first = best[0]
     others = tuple(c for c in varying if c is not first)
-    maximum = _varying_maximum(columns, first)
-    if maximum is not None:
-        shown = f"{first.path} (of {maximum}, which varies: write their quotient)"
-        return RewardChoice(None, (structs.replace(first, shown=shown), *others))
+    doubt = _doubt(columns, first)
+    if doubt:
+        asked = structs.replace(first, shown=f"{first.path} ({doubt})")
+        return RewardChoice(None, (asked, *others))
     if len(best) > 1:
         return RewardChoice(None, tuple(best))
     if first.speaks_for_itself:
@@ -203,6 +209,28 @@ def _candidates(
     return candidates
 
 
+def _hint_of_texts(columns: Mapping[str, SeenColumn], taken: Collection[str]) -> str:
+    """Name a field of texts that may hold the reward: JSON, or a score such as ``7/10``."""
+    for path, column in columns.items():
+        if path in taken or not column.are_texts:
+            continue
+        example = column.texts[0].strip()
+        if example.startswith(("{", "[")):
+            return f"{path} holds JSON as text: write what it holds as fields"
+        if reward_name(path) <= RewardName.VERDICT and len(example) <= _WORD:
+            return f"{path} holds texts such as {example!r}: write them as numbers"
+    return ""
+
+
+def _doubt(columns: Mapping[str, SeenColumn], reward: RewardCandidate) -> str:
+    """Say what the fields beside a score show it to be: points, or a mean; else nothing."""
+    maximum = _varying_maximum(columns, reward)
+    if maximum is not None:
+        return f"of {maximum}, which varies: write their quotient"
+    sign = _sign_of_a_mean(columns, reward)
+    return "" if sign is None else f"with {sign}: a mean over several tasks?"
+
+
 def _varying_maximum(
     columns: Mapping[str, SeenColumn], reward: RewardCandidate
 ) -> str | None:
@@ -212,6 +240,27 @@ def _varying_maximum(
         if path.rpartition(".")[0] != above or path == reward.path:
             continue
         if is_maximum(path) and column.distinct > 1 and _bounds(column, reward):
+            return path
+    return None
+
+
+def _sign_of_a_mean(
+    columns: Mapping[str, SeenColumn], reward: RewardCandidate
+) -> str | None:
+    """Find the field that shows a score to be a mean of several tasks: their number, its error."""
+    numbers = [value for value in reward.values if isinstance(value, float)]
+    if not numbers or reward.is_verdict or all(map(float.is_integer, numbers)):
+        return None
+    above = reward.path.rpartition(".")[0]
+    for path, column in columns.items():
+        if path.rpartition(".")[0] != above or path == reward.path:
+            continue
+        if is_error_of_a_mean(path) and column.numbers is not None:
+            return path
+        if len(column.given) < _MOSTLY * len(column.values):
+            continue
+        is_number = all(type(value) is int and value > 1 for value in column.given)
+        if counts_tasks(path) and is_number:
             return path
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,14 @@ _DEPTH: Final = 8  # of the examined keys
 _MOST: Final = 2000  # columns that are examined
 _FEW: Final = 0.2  # of the values are words among numbers
 _STRANGE: Final = 3  # different ones
+_MOSTLY: Final = 0.8  # of the values occur several times
+_HALF: Final = 0.5
+_WORDS: Final = 3  # of a label at most
+_LABEL: Final = 60  # characters of a label at most
+_hash = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE).fullmatch
+_time = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?|1[0-9]{9}(\.\d+)?|1[0-9]{12}|\d{8}T\d{6}Z?"
+).fullmatch
 _random_id = re.compile(
     r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{24,}|[0-9A-HJKMNP-TV-Z]{26}|"
     r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_-]{20,}",
@@ -67,9 +76,41 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
         return len(counts) == 1 and counts.pop() > 1
 
     @cached_property
+    def mostly_recurs(self) -> bool:
+        """Whether most values occur several times, as where a few attempts got lost."""
+        counts = Counter(self.texts).values()
+        several = sum(count > 1 for count in counts)
+        return several >= _MOSTLY * len(counts)
+
+    @cached_property
+    def are_prose(self) -> bool:
+        """Whether most values are texts of several words or of some length, not labels."""
+        prose = [v for v in self.given if isinstance(v, str) and _is_prose(v)]
+        return len(prose) > _HALF * len(self.given)
+
+    @cached_property
     def is_random(self) -> bool:
-        """Whether the values look like ids that were drawn at random."""
-        return all(isinstance(v, str) and _random_id(v) for v in self.given)
+        """Whether the values look like ids that were drawn at random, or like hashes."""
+        texts = [value for value in self.given if isinstance(value, str)]
+        if len(texts) < len(self.given):
+            return False
+        return all(map(_random_id, texts)) or _are_hashes(texts)
+
+    @cached_property
+    def are_times(self) -> bool:
+        """Whether all values are times: ISO 8601, or seconds or milliseconds since 1970."""
+        return bool(self.given) and all(map(_is_time, map(str, self.given)))
+
+    @cached_property
+    def similar(self) -> tuple[str, str] | None:
+        """Two values that differ in blanks, case or the form of their accents alone."""
+        first: dict[str, str] = {}
+        for text in dict.fromkeys(self.texts):
+            form = unicodedata.normalize("NFKC", text).casefold().strip()
+            before = first.setdefault(form, text)
+            if before != text:
+                return before, text
+        return None
 
     @cached_property
     def are_ids(self) -> bool:
@@ -121,6 +162,22 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
             else:
                 return None
         return numbers or None
+
+
+def _is_time(text: str) -> bool:
+    return bool(_time(text))
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) > _LABEL or len(text.split()) > _WORDS
+
+
+def _are_hashes(texts: Sequence[str]) -> bool:
+    """Check for hexadecimal digits of one length, letters among them in most."""
+    if len(set(map(len, texts))) != 1 or not all(map(_hash, texts)):
+        return False
+    mixed = [text for text in texts if not text.isdecimal() and not text.isalpha()]
+    return len(mixed) > _HALF * len(texts)
 
 
 def seen_columns(rows: Sequence[Mapping[str, JsonValue]]) -> dict[str, SeenColumn]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.rollouts.guess.field_names import (
     TaskName,
     is_agent,
@@ -17,21 +19,25 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     last_part,
     task_name,
 )
-from pytest_evalmetrics.rollouts.guess.layouts import ListKind
+from pytest_evalmetrics.rollouts.guess.layouts import GroupKind, ListKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from pytest_evalmetrics.rollouts.guess.layouts import Layout
     from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
 
 _FEW: Final = 20  # different agents
 _MOSTLY: Final = (
     0.8  # of the rows have an id; the others are refused when they are read
 )
+_NEARLY: Final = 0.9  # of the rows have a value of their own: nearly all
 _GROUPS: Final = 6  # fields that may be parts of an id
 _SHOWN: Final = 3  # candidates on a line
+_NAMES: Final = 4  # of attempts on a line
 _PARENT: Final = "_parent"
 GROUP: Final = "_parent._key"  # the key of the list or object that rows are in
+_KEY: Final = "_key"
 _POSITIONS: Final = ("index", "idx")  # rather a number of the row
 _POSITION: Final = "_index"  # of a CSV file of pandas: 0, 1, 2 ...
 
@@ -53,6 +59,8 @@ class _Rows(msgspec.Struct, frozen=True):
 
     columns: Mapping[str, SeenColumn]
     lists: ListKind
+    are_attempts: bool  # whether a field numbers several attempts at each task
+    are_runs: bool  # whether they are of several runs
 
     def titles(self) -> list[str]:
         """List the titles of the objects that hold lists of tasks."""
@@ -69,6 +77,14 @@ class _Rows(msgspec.Struct, frozen=True):
         columns = [self.columns[path].texts for path in paths]
         keys = list(zip(*columns, strict=True))
         return len(set(keys)) == len(keys)
+
+    def tells_apart(self, path: str) -> bool:
+        """Check whether the run, the attempt or the agent tells the rows of each value apart."""
+        return self.are_runs or any(
+            self.are_apart([path, other])
+            for other in self.columns
+            if is_sample(other) or is_agent(other) or last_part(other) == _KEY
+        )
 
     def depends(self, path: str, on: Sequence[str]) -> bool:
         """Check whether a field has one value for each value of others."""
@@ -88,9 +104,11 @@ def choose_task(
     *,
     is_nested: bool,
     lists: ListKind,
+    are_runs: bool = False,
 ) -> TaskChoice:
     """Choose the task of rows; `verdicts` are fields that may be the reward."""
-    rows = _Rows(columns, lists)
+    are_attempts = any(_numbers_attempts(column) for column in columns.values())
+    rows = _Rows(columns, lists, are_attempts=are_attempts, are_runs=are_runs)
     agent = _agent(rows)
     is_nested = is_nested and lists is ListKind.NONE
     candidates = _candidates(rows, verdicts, agent, is_nested=is_nested)
@@ -104,6 +122,9 @@ def choose_task(
         )
     best = _most_telling(rows, candidates, is_nested=is_nested)
     paths, sample = _with_attempts(rows, best, question, agent)
+    similar = columns[best].similar
+    if similar is not None:
+        return _of_similar_ids(best, similar)
     title = _unclear_title(rows, paths, sample)
     if title is not None:
         return TaskChoice(
@@ -139,6 +160,46 @@ def choose_task(
     )
 
 
+def _of_similar_ids(path: str, ids: tuple[str, str]) -> TaskChoice:
+    """Ask about ids such as ``q1`` and ``Q1``, which may be one task."""
+    # where two forms of an accent look the same, their codes differ
+    look_alike = len({unicodedata.normalize("NFC", text) for text in ids}) == 1
+    first, second = map(ascii if look_alike else repr, ids)
+    return TaskChoice(
+        paths=(),
+        reason=f"task: not clear, {path} has {first} and {second}",
+        question=f"{path} if {first} and {second} are two tasks; else make them one",
+        is_open=True,
+    )
+
+
+def question_of_keys(layout: Layout, columns: Mapping[str, SeenColumn]) -> str:
+    """Ask about keys of an object that may be of one run alone: times, random ids."""
+    keyed = layout.keyed or ""
+    column = columns.get(keyed)
+    if column is None or not (column.are_times or column.is_random):
+        return ""
+    what = "times" if column.are_times else "random ids"
+    return f"{keyed} (the keys, which are {what}) if the next run has the same?"
+
+
+def task_of_groups(layout: Layout, columns: Mapping[str, SeenColumn]) -> TaskChoice:
+    """Choose the task of objects of objects: the outer keys, if the inner ones name attempts."""
+    tasks = columns[GROUP]
+    names = sorted(set(columns[layout.keyed or GROUP].texts))
+    shown = listed(names, _NAMES)
+    if layout.kind is GroupKind.TASKS:
+        reason = f"task: {GROUP}, {many(tasks.distinct, 'value')}; attempts: {shown}"
+        return TaskChoice(paths=(GROUP,), reason=reason)
+    both = f"[{GROUP}, {layout.keyed}]"
+    return TaskChoice(
+        paths=(),
+        reason=f"task: not clear, each of the {tasks.distinct} objects has {shown}",
+        question=f"{GROUP} if {shown} are attempts or agents, or {both} if tasks?",
+        is_open=True,
+    )
+
+
 # -- candidates ----------------------------------------------------------------------------
 
 
@@ -154,7 +215,9 @@ def _candidates(
             continue
         if column.distinct < 2 and len(column.values) > 1:
             continue
-        name = _rank(column, is_verdict=path in verdicts)
+        if rows.are_attempts and column.distinct >= _NEARLY * len(column.values):
+            continue  # of each row its own, so no two rows are attempts at it
+        name = _rank(rows, column, is_verdict=path in verdicts)
         if name is not TaskName.NEVER:
             is_inner = is_nested and not path.startswith(_PARENT)
             is_inner = is_inner and not _is_of_tasks(rows, column, name)
@@ -174,23 +237,41 @@ def _is_of_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
     )
 
 
-def _rank(column: SeenColumn, *, is_verdict: bool) -> TaskName:
+def _rank(rows: _Rows, column: SeenColumn, *, is_verdict: bool) -> TaskName:
     """Judge a field by its name, and by whether its values are a task's own."""
     name = task_name(column.path)
     if name in (TaskName.OWN, TaskName.NEVER):
         return name
+    is_record_id = column.is_unique and (column.is_random or column.are_times)
     if name is TaskName.OTHER_ID:
-        is_own = not (column.is_unique and column.is_random)
+        is_own = not is_record_id
     elif name is TaskName.PLAIN_ID:
         numbers_rows = column.path == _POSITION and not column.are_texts
-        is_own = not numbers_rows and not (column.is_unique and column.is_random)
+        is_own = not numbers_rows and not is_record_id
     elif name is TaskName.QUESTION:
         is_own = column.are_texts
     else:
-        repeats = column.is_unique or column.recurs
-        is_own = column.are_texts and repeats and not is_verdict
-        is_own = is_own and not column.is_random and not is_group(column.path)
+        is_own = not is_verdict and _may_name_tasks(rows, column, name)
     return name if is_own else TaskName.NEVER
+
+
+def _may_name_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
+    """Check whether texts without a telling name may be the tasks.
+
+    Prose that is another one in each row may be what the model wrote. Words that recur may be a
+    topic, unless another field tells the rows of each apart.
+    """
+    is_other = is_group(column.path) or is_sample(column.path)
+    is_other = is_other or column.is_random or column.are_times
+    if is_other or not column.are_texts:
+        return False
+    if column.is_unique:
+        return name is TaskName.TITLE or not column.are_prose
+    if not column.recurs:
+        return False
+    if name is TaskName.TITLE and column.path.startswith(_PARENT):
+        return True
+    return column.are_prose or rows.tells_apart(column.path)
 
 
 def _most_telling(rows: _Rows, candidates: Sequence[str], *, is_nested: bool) -> str:
@@ -208,12 +289,12 @@ def _most_telling(rows: _Rows, candidates: Sequence[str], *, is_nested: bool) ->
     is_id = names[best] in (TaskName.OTHER_ID, TaskName.PLAIN_ID, TaskName.TITLE)
     if not is_id or not rows.columns[best].is_unique:
         return best
-    recurring = (
-        path
-        for path in candidates
-        if names[path] is TaskName.QUESTION and rows.columns[path].recurs
-    )
-    return next(recurring, best)
+    questions = [path for path in candidates if names[path] is TaskName.QUESTION]
+    if not questions:
+        return best
+    # one of several may be an instruction, which is the same for many tasks
+    finest = max(questions, key=lambda path: rows.columns[path].distinct)
+    return finest if rows.columns[finest].mostly_recurs else best
 
 
 def _open_question(columns: Mapping[str, SeenColumn]) -> str:
@@ -289,6 +370,15 @@ def _in_order(rows: _Rows, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Put the parts of an id in the order in which rows have them."""
     order = list(rows.columns)
     return tuple(sorted(paths, key=order.index))
+
+
+def _numbers_attempts(column: SeenColumn) -> bool:
+    """Check whether a field numbers or names attempts, each of which many tasks have."""
+    if not is_sample(column.path) or not column.are_ids or not column.is_full:
+        return False
+    counts = Counter(column.texts).values()
+    is_balanced = min(counts) * 2 >= max(counts)
+    return len(counts) > 1 and min(counts) > 1 and is_balanced
 
 
 def _sample(rows: _Rows, task: Sequence[str], own: str) -> str | None:

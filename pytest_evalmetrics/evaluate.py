@@ -10,6 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import errors, gates
 from pytest_evalmetrics.model.baseline import Provenance
+from pytest_evalmetrics.model.changes import MeasuredAnew
 from pytest_evalmetrics.model.gate_notes import NothingGated
 from pytest_evalmetrics.model.reasons import (
     Failed,
@@ -29,6 +30,7 @@ from pytest_evalmetrics.pipeline import (
     loading,
     measuring,
     outcome,
+    run_changes,
 )
 from pytest_evalmetrics.pipeline.comparing import AgentComparison, ComparisonTerms
 from pytest_evalmetrics.pipeline.drifting import drift_checks
@@ -37,9 +39,7 @@ from pytest_evalmetrics.pipeline.measuring import AlikeMeasured, KeptRows, Measu
 from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere, past_runs
 from pytest_evalmetrics.pipeline.reducing import Hooks, Reduced, reduce_agents
 from pytest_evalmetrics.pipeline.references import Reference, reference_of
-from pytest_evalmetrics.pipeline.sentinels import sentinel_remarks
 from pytest_evalmetrics.pipeline.tiers import with_tiers
-from pytest_evalmetrics.reports import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
+    from pytest_evalmetrics.model.changes import RunChange
     from pytest_evalmetrics.model.history import HistoryRun
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
@@ -154,7 +155,8 @@ class Compared(msgspec.Struct, frozen=True):
     agents: tuple[AgentComparison, ...] = ()
     checks: tuple[Check, ...] = ()  # of the reference
     notes: tuple[Note, ...] = ()
-    remarks: tuple[str, ...] = ()  # what changed beside the numbers
+    # what measures otherwise and the like: what changed beside the numbers
+    changes: tuple[RunChange, ...] = ()
 
 
 def evaluate(given: EvaluationInput) -> Evaluated:
@@ -350,9 +352,9 @@ def compare(
     if reference is None:
         return Compared(checks=checks)
     alike = AlikeMeasured(reference)
-    remarks: tuple[str, ...] = ()
+    changes: tuple[RunChange, ...] = ()
     if not given.updates:
-        alike, remarks, checks = _alike(given, loaded, rows, measurement, reference)
+        alike, changes, checks = _alike(given, loaded, rows, measurement, reference)
     frames = {}
     if loaded.frame is not None and not given.updates:  # a sample must not drop tasks
         frames = dict(loaded.frame.by_agent())
@@ -371,7 +373,7 @@ def compare(
         agents=comparing.compare_agents(terms, reduced.gated),
         checks=checks,
         notes=() if given.updates else (*reference.notes, *alike.notes),
-        remarks=remarks,
+        changes=changes,
     )
 
 
@@ -444,11 +446,11 @@ def _alike(
     rows: Rows,
     measurement: Measurement,
     reference: Reference,
-) -> tuple[AlikeMeasured, tuple[str, ...], tuple[Check, ...]]:
+) -> tuple[AlikeMeasured, tuple[RunChange, ...], tuple[Check, ...]]:
     """Compare what measures both sides, and score the baseline's rows anew if asked to.
 
-    Returns the reference with what measured it otherwise, remarks, and a check if the
-    baseline's rows can't be read.
+    Returns the reference with what measured it otherwise, what else changed, and a check
+    if the baseline's rows can't be read.
     """
     scoring = rows.prepared.scoring
     alike = measuring.compare_measurements(
@@ -461,12 +463,10 @@ def _alike(
             alike = measuring.rescored(alike, rows, read_rows)
         except errors.BaselineError as error:
             checks = _failed(loaded.benchmark, error)
-    remarks = alike.remarks
+    changes = alike.other_changes
     if alike.settled:
-        texts = "; ".join(sentences.change_text(change) for change in alike.settled)
-        remark = f"the ruler, by which both sides are measured now: {texts}"
-        remarks = (remark, *remarks)
-    return alike, remarks, checks
+        changes = (MeasuredAnew(alike.settled), *changes)
+    return alike, changes, checks
 
 
 # -- judge -----------------------------------------------------------------------------------
@@ -615,7 +615,7 @@ def _finished(
             notes=(*_notes(stages, checks), *_behaviour_notes(behaviour)),
         ),
         agents=stages.reduced.results,
-        changes=(*_remarks(stages), *_behaviour_remarks(behaviour)),
+        changes=tuple(_changes(stages, behaviour)),
         behaviour=behaviour,
         ruler={} if measurement is None else measurement.ruler,
         accepted_levels=_accepted_marks(stages, checks),
@@ -725,36 +725,16 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[Note]:
         )
 
 
-def _remarks(stages: Stages) -> Iterator[str]:
-    """Describe what differs from the reference beside the numbers."""
-    if stages.given.updates:
-        return
-    yield from stages.compared.remarks
-    for compared in stages.compared.agents:
-        shown = compared.run.shown
-        yield from _sentinels(stages, compared)
-        before, now = compared.rollouts
-        if before and now and before != now:
-            of_agent = f" of {shown}" if shown else ""
-            yield f"rollouts of each task{of_agent} were {before}, and are {now} now"
-        if compared.flips is not None and (
-            compared.flips.broken or compared.flips.mended
-        ):
-            text = sentences.flips_text(compared.flips.broken, compared.flips.mended)
-            yield f"{shown}: {text}" if shown else text
-
-
-def _sentinels(stages: Stages, compared: AgentComparison) -> Iterator[str]:
-    """Ask about a reward that may mean that nobody judged."""
+def _changes(
+    stages: Stages, behaviour: Sequence[BehaviourFacts]
+) -> Iterator[RunChange]:
+    """Yield what differs from the reference beside the numbers."""
     terms = stages.compared.terms
-    if terms is None:
-        return
-    run = compared.run
-    counterpart = terms.reference.agent_for(run.result.agent, alone=not run.shown)
-    recorded = terms.reference.tables.get(counterpart or "")
-    if recorded is not None:
-        reward = stages.benchmark.spec.reward
-        yield from sentinel_remarks(reward, recorded, run.table)
+    if terms is not None and not stages.given.updates:
+        yield from stages.compared.changes
+        for compared in stages.compared.agents:
+            yield from run_changes.agent_changes(terms, compared)
+    yield from run_changes.behaviour_changes(behaviour)
 
 
 def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:
@@ -764,14 +744,6 @@ def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:
 
     for facts in behaviour:
         yield from behaving.notes_of(facts)
-
-
-def _behaviour_remarks(behaviour: Sequence[BehaviourFacts]) -> Iterator[str]:
-    """Say what each agent does otherwise than before."""
-    for facts in behaviour:
-        text = sentences.behaviour_sentence(facts)
-        if text:
-            yield f"{facts.agent}: {text}" if len(behaviour) > 1 else text
 
 
 def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | None:

@@ -61,9 +61,9 @@ def comparison_facts(comparison: Comparison) -> ComparisonFacts:
         runs=comparison.runs,
         run_sd=rounded(comparison.run_sd),
         run_noise=comparison.noise_source if comparison.rule.tests else None,
-        excluded=_group_of(pair.excluded),
-        added=_group_of(pair.added),
-        removed=_group_of(pair.removed),
+        excluded=task_group(pair.excluded),
+        added=task_group(pair.added),
+        removed=task_group(pair.removed),
     )
 
 
@@ -80,7 +80,8 @@ def _fewest_and_most(rewards: TaskRewards) -> tuple[int, int] | None:
     return (int(counts.min()), int(counts.max())) if len(counts) else None
 
 
-def _group_of(tasks: Sequence[TaskId]) -> TaskGroup:
+def task_group(tasks: Sequence[TaskId]) -> TaskGroup:
+    """Count tasks, and name the first of them."""
     names = tuple(str(task) for task in tasks[:_LISTED])
     return TaskGroup(count=len(tasks), tasks=names)
 

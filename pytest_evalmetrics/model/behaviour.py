@@ -124,3 +124,9 @@ class BehaviourFacts(msgspec.Struct, frozen=True, kw_only=True):
     def significant(self) -> tuple[FeatureChange, ...]:
         """The features that changed by more than chance explains."""
         return tuple(change for change in self.changes if change.is_significant)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a feature or the answers changed by more than chance explains."""
+        has_churn = self.churn is not None and self.churn.is_significant
+        return has_churn or bool(self.significant)

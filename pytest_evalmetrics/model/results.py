@@ -10,6 +10,7 @@ import msgspec
 
 from pytest_evalmetrics.model.behaviour import BehaviourFacts
 from pytest_evalmetrics.model.bounds import Bound
+from pytest_evalmetrics.model.changes import RunChange
 from pytest_evalmetrics.model.comparison import ComparisonFacts, LookFacts
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.history import HistoryRun
@@ -161,7 +162,9 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]  # in the order of the gates
     # remarks that belong to no check; report.json has their texts as `notes`
     notes: tuple[Note, ...] = msgspec.field(default=(), name="note_facts")
-    changes: tuple[str, ...] = ()  # differences from the baseline other than numbers
+    # differences from the baseline beside the numbers; report.json has their texts as
+    # `changes`
+    changes: tuple[RunChange, ...] = msgspec.field(default=(), name="change_facts")
     # what measures it, as the baseline keeps it
     ruler: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
     sources: tuple[SourceSummary, ...] = ()

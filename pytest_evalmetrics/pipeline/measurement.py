@@ -19,6 +19,7 @@ import msgspec
 from pytest_evalmetrics import depends
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.local_code import code_hash, source_hash
+from pytest_evalmetrics.model.changes import SettingChange, UnderTestChanged
 from pytest_evalmetrics.model.gate_notes import UnannouncedCode
 from pytest_evalmetrics.registry import is_ours, scorers
 from pytest_evalmetrics.rollouts.source import score_paths
@@ -222,15 +223,22 @@ _SOURCE = "target source"
 _VERSION = "target version"
 
 
-def under_test_changes(
+def under_test_change(
     before: Mapping[str, object], now: Mapping[str, object]
-) -> list[str]:
-    """Describe what is under test in place of what was, in one line; none for no change."""
+) -> UnderTestChanged | None:
+    """Compare what is under test with what was; None if it is the same."""
     if _SOURCE not in before:
         # a baseline of an earlier version holds no fingerprint of the source
         now = {key: value for key, value in now.items() if key != _SOURCE}
-    changes = differences(before, now)
-    return [f"under test: {', '.join(changes)}"] if changes else []
+    settings = [
+        SettingChange(
+            key=key,
+            before=shown_setting(before.get(key, "none")),
+            now=shown_setting(now.get(key, "none")),
+        )
+        for key in differing_keys(before, now)
+    ]
+    return UnderTestChanged(tuple(settings)) if settings else None
 
 
 def unannounced_change(
@@ -251,16 +259,6 @@ def differing_keys(
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
             yield key
-
-
-def differences(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
-    """Describe how two descriptions differ: ``temperature 0 -> 0.7``."""
-    texts = []
-    for key in differing_keys(before, now):
-        old = shown_setting(before.get(key, "none"))
-        new = shown_setting(now.get(key, "none"))
-        texts.append(f"{key} {old} -> {new}")
-    return texts
 
 
 def shown_setting(value: object) -> str:

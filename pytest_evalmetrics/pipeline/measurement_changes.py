@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.model.changes import NoLongerGated, ThresholdChanged
 from pytest_evalmetrics.model.reasons import MeasuredBy, MeasurementChange
 from pytest_evalmetrics.pipeline.measurement import (
     FIELD_PREFIX,
@@ -178,8 +179,8 @@ def touches(
 
 def changed_gates(
     before: Mapping[str, object], now: Mapping[str, object], reference: Reference
-) -> Iterator[str]:
-    """Describe how the thresholds differ, and which metrics are no longer gated."""
+) -> Iterator[ThresholdChanged | NoLongerGated]:
+    """Find the thresholds that differ, and the metrics that are no longer gated."""
     if not before:
         return
     old = _mapping(before.get("thresholds"))
@@ -188,17 +189,18 @@ def changed_gates(
         was = old.get(name, _NONE)
         current = new.get(name, _NONE)
         if was != current:
-            yield f"threshold {name} was {was}, and is {current} now"
+            yield ThresholdChanged(metric=name, before=str(was), now=str(current))
     gated = _names(now, "metrics")
     for name in _listed(before.get("metrics")):
         if name not in gated:
-            values = [
-                f"{of_agent[name]:.4g}"
+            values = tuple(
+                of_agent[name]
                 for of_agent in reference.values.values()
                 if name in of_agent
-            ]
-            was = f" (it was {', '.join(values)})" if values else ""
-            yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
+            )
+            yield NoLongerGated(
+                metric=name, acceptance=reference.acceptance, values=values
+            )
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -20,6 +20,7 @@ from pytest_evalmetrics.pipeline.measurement_changes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pytest_evalmetrics.model.changes import RunChange
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.reasons import MeasurementChange
     from pytest_evalmetrics.model.rollout_table import RolloutTable
@@ -116,7 +117,8 @@ class AlikeMeasured(msgspec.Struct, frozen=True):
     changes: tuple[MeasurementChange, ...] = ()  # metrics that they touch don't compare
     settled: tuple[MeasurementChange, ...] = ()  # both sides are measured alike now
     notes: tuple[Note, ...] = ()
-    remarks: tuple[str, ...] = ()  # what changed beside the numbers
+    # what else changed: what is under test, the gates
+    other_changes: tuple[RunChange, ...] = ()
     has_fingerprint: bool = False  # whether the reference says what measured it
 
 
@@ -137,16 +139,19 @@ def compare_measurements(
     ):
         notes = (NoFingerprint(reference.acceptance),)
     under_test = recorded.under_test or {}
-    remarks = fingerprints.under_test_changes(under_test, now.under_test)
+    other_changes: list[RunChange] = []
+    changed = fingerprints.under_test_change(under_test, now.under_test)
+    if changed is not None:
+        other_changes.append(changed)
     unannounced = fingerprints.unannounced_change(under_test, now.under_test)
     if unannounced is not None:
         notes = (*notes, unannounced)
-    remarks += changed_gates(recorded.gates or {}, now.gates, reference)
+    other_changes += changed_gates(recorded.gates or {}, now.gates, reference)
     return AlikeMeasured(
         reference,
         changes,
         notes=notes,
-        remarks=tuple(remarks),
+        other_changes=tuple(other_changes),
         has_fingerprint=before is not None,
     )
 

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 Snapshot = Callable[[], "tuple[str, str] | None"]  # the baseline's text and its file
-_NAMES = {
-    Acceptance.SNAPSHOT: "the baseline",
-    Acceptance.OTHER_RUN: "the baseline's run",
-    Acceptance.REPORT: "the baseline",
-    Acceptance.HISTORY: "the history",
-}
 
 
 class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
@@ -65,11 +59,6 @@ class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         if self.anchors is None:
             return tuple(self.runs)
         return self.anchors.agents
-
-    @property
-    def where(self) -> str:
-        """Its name in messages."""
-        return _NAMES[self.acceptance]
 
     def agent_for(self, name: str, *, alone: bool) -> str | None:
         """Find an agent; where both sides have one agent, it may have been renamed."""

@@ -6,29 +6,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.changes import PerhapsNotJudged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 
-def sentinel_remarks(
+def sentinel_of(
     reward: str, before: RolloutTable, now: RolloutTable
-) -> Iterator[str]:
-    """Ask about the only negative reward of a run whose baseline has none: -1, as a rule."""
+) -> PerhapsNotJudged | None:
+    """Find the only negative reward of a run whose baseline has none: -1, as a rule.
+
+    None if there are several, or none.
+    """
     if reward not in before.scores or reward not in now.scores:
-        return
+        return None
     rewards = now.scores[reward]
     negative = rewards[rewards < 0]
     if not negative.size or bool((before.scores[reward] < 0).any()):
-        return
+        return None
     values = np.unique(negative)
     if len(values) > 1:
-        return
-    rollouts = many(len(negative), "rollout", "has")
-    yield (
-        f"{rollouts} the reward {values[0]:g}, and none of the baseline is negative: if it "
-        f"means that nobody judged them, write `missing: [{values[0]:g}]` under rollouts"
-    )
+        return None
+    return PerhapsNotJudged(reward=float(values[0]), rollouts=len(negative))

@@ -29,6 +29,7 @@ from pytest_evalmetrics.reports.sentences import (
     values_text,
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.notes import note_text
 from pytest_evalmetrics.reports.sentences.separators import (
     separator_basis,
@@ -536,7 +537,7 @@ def _remarks(result: BenchmarkResult) -> Blocks:
         if passes and check_wording.changes_task_list(check):
             text = visible(f"{check_wording.of_agent(check)}{reason_of(check)}")
             yield Line(text, LineKind.REMARK)
-    for text in result.changes:
+    for text in change_texts(result.changes):
         yield Line(f"changed: {visible(text)}", LineKind.REMARK)
     for note in _notes(result):
         yield Line(f"note: {visible(note)}", LineKind.DETAIL)

@@ -8,10 +8,12 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.model.changes import ChangeInWords
 from pytest_evalmetrics.model.notes import Remark
 from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
     for key, value in result_document(result).items():
         if key == "note_facts":
             document["notes"] = list(note_texts(result.notes))
+        elif key == "change_facts":
+            document["changes"] = list(change_texts(result.changes))
         else:
             document[key] = value
     if not result.flips:  # the benchmark passes, or its files hold no texts
@@ -87,18 +91,23 @@ class _Version(msgspec.Struct):
 
 class _TextsOfBenchmark(msgspec.Struct):
     notes: tuple[str, ...]
+    changes: tuple[str, ...]
 
 
 class _Texts(msgspec.Struct):
     benchmarks: tuple[_TextsOfBenchmark, ...]
 
 
-def _with_notes(report: RunReport, texts: _Texts) -> RunReport:
-    """Add the notes, of which a report has the texts."""
-    benchmarks = [
-        structs.replace(result, notes=tuple(map(Remark, texts_of_it.notes)))
-        for result, texts_of_it in zip(report.benchmarks, texts.benchmarks, strict=True)
-    ]
+def _with_texts(report: RunReport, texts: _Texts) -> RunReport:
+    """Add the notes and changes, of which a report has the texts."""
+    benchmarks = []
+    for result, of_result in zip(report.benchmarks, texts.benchmarks, strict=True):
+        with_texts = structs.replace(
+            result,
+            notes=tuple(map(Remark, of_result.notes)),
+            changes=tuple(map(ChangeInWords, of_result.changes)),
+        )
+        benchmarks.append(with_texts)
     return structs.replace(report, benchmarks=tuple(benchmarks))
 
 
@@ -112,7 +121,7 @@ def read_report(data: bytes) -> RunReport:
         if version == SCHEMA_VERSION:
             report = msgspec.json.decode(data, type=RunReport)
             texts = msgspec.json.decode(data, type=_Texts)
-            return _with_notes(report, texts)
+            return _with_texts(report, texts)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ArtifactError(f"this is not the report of a run: {error}") from error
     what = f"this report has the schema version {version}"

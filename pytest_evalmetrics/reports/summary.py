@@ -36,6 +36,7 @@ from pytest_evalmetrics.reports.sentences import (
     reason_of,
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.separators import (
     separator_basis,
     separator_text,
@@ -373,9 +374,9 @@ def _excerpt(text: str) -> str:
 
 def _changes(report: RunReport, size: Size) -> list[str]:
     changes = [
-        f"- {plain(result.name)}: {plain(change)}"
+        f"- {plain(result.name)}: {plain(text)}"
         for result in report.benchmarks
-        for change in result.changes
+        for text in change_texts(result.changes)
     ]
     return capped(changes, size.others, "- and {} more, in report.json")
 

@@ -25,6 +25,7 @@ from pytest_evalmetrics.reports.sentences import (
     reason_of,
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.notes import note_text, note_texts
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ def _entry(result: BenchmarkResult, reading: Reading) -> Lines:
     details: list[str] = []
     if not is_explained:
         details += _details(result) if everything else _remarkable(result)
-        changes = [f"changed: {text}" for text in result.changes]
+        changes = [f"changed: {text}" for text in change_texts(result.changes)]
         more = many(len(changes) - _CHANGES, "more change")
         most = len(changes) if everything else _CHANGES
         details += capped(changes, most, f"... and {more} (-v shows them)")

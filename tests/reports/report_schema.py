@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from pytest_evalmetrics.model import notes
 from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports.report_json import SCHEMA_VERSION
@@ -64,11 +64,10 @@ def report_schema() -> dict[str, Any]:
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
     _add_verdict(definitions["BenchmarkResult"])
-    _add_notes(definitions["BenchmarkResult"])
+    _put_texts(definitions["BenchmarkResult"])
     _add_texts(definitions["Check"])
     _add_tasks(definitions["AgentResult"])
-    for name in _types_of_notes():
-        del definitions[name]
+    definitions = _used(definitions)
     del definitions["HistoryRun"]["properties"]["baseline"]
     report = definitions.pop("RunReport")
     for name, description in _DESCRIPTIONS.items():
@@ -110,23 +109,29 @@ def _add_verdict(result: dict[str, Any]) -> None:
     result["required"].append("verdict")
 
 
-def _add_notes(result: dict[str, Any]) -> None:
-    """Put the texts of the notes in the place of their facts."""
+def _put_texts(result: dict[str, Any]) -> None:
+    """Put the texts of the notes and changes in the place of their facts."""
     texts = {"type": "array", "items": {"type": "string"}, "default": []}
+    written = {"note_facts": "notes", "change_facts": "changes"}
     properties = {}
     for name, schema in result["properties"].items():
-        if name == "note_facts":
-            properties["notes"] = texts
+        if name in written:
+            properties[written[name]] = texts
         else:
             properties[name] = schema
     result["properties"] = properties
-    required = result["required"]
-    required[required.index("note_facts")] = "notes"
+    result["required"] = [written.get(name, name) for name in result["required"]]
 
 
-def _types_of_notes() -> set[str]:
-    """Name the types that stand in notes alone, whose texts are written."""
-    return {note.__name__ for note in get_args(notes.Note)} | {"DrawnGroup"}
+def _used(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the types that stand in notes and changes alone."""
+    used = {"RunReport"}
+    found = {"RunReport"}
+    while found:
+        texts = json.dumps([definitions[name] for name in found])
+        found = set(re.findall(r'"#/\$defs/([^"]+)"', texts)) - used
+        used |= found
+    return {name: schema for name, schema in definitions.items() if name in used}
 
 
 def _add_texts(check: dict[str, Any]) -> None:

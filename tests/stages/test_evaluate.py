@@ -6,6 +6,8 @@ import msgspec
 from stages.making import against, benchmark, given, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.model.changes import RolloutsOfTasks
+from pytest_evalmetrics.model.comparison import TaskGroup
 from pytest_evalmetrics.model.reasons import Failed, FirstRun, NoBaseline
 from pytest_evalmetrics.model.results import BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
@@ -187,14 +189,15 @@ def test_another_number_of_rollouts_is_a_remark(tmp_path):
     write_rows(tmp_path, "old.jsonl", [[1, 1]])
     write_rows(tmp_path, "new.jsonl", [[1]])
     result = evaluated(benchmark(tmp_path, against())).result
-    assert result.changes == ("rollouts of each task were 2, and are 1 now",)
+    assert result.changes == (RolloutsOfTasks(before=2, now=1),)
 
 
 def test_tasks_that_flipped_are_a_remark(tmp_path):
     write_rows(tmp_path, "old.jsonl", [[1], [1]])
     write_rows(tmp_path, "new.jsonl", [[1], [0]])
-    (remark,) = evaluated(benchmark(tmp_path, against())).result.changes
-    assert remark == "1 task went from all to none of the rollouts passing: t1"
+    (change,) = evaluated(benchmark(tmp_path, against())).result.changes
+    assert change.broken == TaskGroup(1, ("t1",))
+    assert change.mended.count == 0
 
 
 def test_a_benchmark_that_gates_nothing_says_so(tmp_path):

@@ -2,8 +2,10 @@
 
 import pytest
 
+from pytest_evalmetrics.model.changes import NoLongerGated, ThresholdChanged
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.reasons import MeasuredBy
+from pytest_evalmetrics.model.verdicts import Acceptance
 from pytest_evalmetrics.pipeline.measurement_changes import (
     changed_gates,
     kind_of,
@@ -179,14 +181,14 @@ REFERENCE = Reference(values={"agent": {"pass@1": 0.5}})
 def test_a_changed_threshold_is_a_remark():
     before, now = described(quality=">= 0.5"), described(quality=">= 0.4")
     assert list(changed_gates(before, now, REFERENCE)) == [
-        "threshold quality was >= 0.5, and is >= 0.4 now"
+        ThresholdChanged("quality", before=">= 0.5", now=">= 0.4")
     ]
 
 
 def test_a_metric_that_is_no_longer_gated_is_a_remark_with_its_value():
     before = described(metrics=("mean_reward", "pass@1"))
     assert list(changed_gates(before, described(), REFERENCE)) == [
-        "metric pass@1 is in the baseline, and is no longer gated (it was 0.5)"
+        NoLongerGated("pass@1", Acceptance.SNAPSHOT, values=(0.5,))
     ]
 
 

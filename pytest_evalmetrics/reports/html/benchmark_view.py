@@ -25,6 +25,7 @@ from pytest_evalmetrics.reports.sentences import (
     hint_of,
     stale_text,
 )
+from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.spec.metric_names import parse
 
@@ -596,7 +597,7 @@ def about(
     checks = list(result.checks)
     if short:
         checks.sort(key=lambda check: _SEVERITY[check.verdict])
-    notes = [f"changed: {change}" for change in result.changes]
+    notes = [f"changed: {text}" for text in change_texts(result.changes)]
     for facts in result.behaviour:
         notes += behaviour_details(facts)
     notes += note_texts(result.notes)

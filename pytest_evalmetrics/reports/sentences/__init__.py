@@ -16,6 +16,7 @@ from pytest_evalmetrics.model.verdicts import Verdict
 
 # the topics register the sentences of their reasons and notes
 from pytest_evalmetrics.reports.sentences import behaviour as behaviour
+from pytest_evalmetrics.reports.sentences import changes as changes
 from pytest_evalmetrics.reports.sentences import completeness as completeness
 from pytest_evalmetrics.reports.sentences import failures as failures
 from pytest_evalmetrics.reports.sentences import gate_notes as gate_notes
@@ -48,10 +49,8 @@ from pytest_evalmetrics.reports.sentences.failures import (
 from pytest_evalmetrics.reports.sentences.failures import (
     drift_sentence as drift_sentence,
 )
-from pytest_evalmetrics.reports.sentences.references import change_text as change_text
 from pytest_evalmetrics.reports.sentences.references import place_of as place_of
 from pytest_evalmetrics.reports.sentences.references import stale_text as stale_text
-from pytest_evalmetrics.reports.sentences.tasks import flips_text as flips_text
 from pytest_evalmetrics.reports.sentences.ways_out import fixing, way_out
 
 if TYPE_CHECKING:

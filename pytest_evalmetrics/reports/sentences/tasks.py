@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model.comparison import Independence
@@ -23,11 +22,6 @@ from pytest_evalmetrics.model.reasons import (
     WorseTasks,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pytest_evalmetrics.model.rollout_table import TaskId
 
 _NAMED = 10  # tasks on a line
 
@@ -137,16 +131,3 @@ def single_tasks_unseen(reason: SingleTasksUnseen) -> str:
         f"with {of_each} the break of a single one is {seen} seen: "
         f"{reason.needed} are needed on both sides"
     )
-
-
-def flips_text(broken: Sequence[TaskId], mended: Sequence[TaskId]) -> str:
-    """Name the tasks whose rollouts all changed sides; empty without any."""
-    parts = [_flipped(broken, "all to none"), _flipped(mended, "none to all")]
-    return "; ".join(part for part in parts if part)
-
-
-def _flipped(tasks: Sequence[TaskId], way: str) -> str:
-    if not tasks:
-        return ""
-    went = f"went from {way} of the rollouts passing"
-    return f"{many(len(tasks), 'task')} {went}: {listed(tasks, _NAMED)}"

@@ -166,6 +166,8 @@ _MLFLOW_TRACES: Final = sets("info.trace_id data.spans", "info.request_id data.s
 _LANGFUSE: Final = sets(
     "data.traceId data.name data.dataType meta",
     "data.subject data.name data.dataType meta",
+    # version 3 without `fields=subject`, which the loader refuses
+    "data.projectId data.name data.dataType data.environment meta.limit",
 )
 # -- the loaders, each imported where a file is of its format ---------------------------------
 

@@ -57,6 +57,21 @@ def test_an_infrastructure_failure_is_missing_though_it_counts_as_unresolved(fol
     assert note.endswith("c: docker_pull_failed)")
 
 
+def test_an_ambiguous_failure_counts_and_is_noted(folder):
+    report = {**report_of("a"), "ambiguous_failure_ids": ["b"], "schema_version": 2}
+    folder.json(report, "model.run.json")
+    table = folder.load("model.run.json", scores=["reward"])
+    assert rewards(table) == {"a": 1, "b": 0, "c": 0}
+    (note,) = note_texts(table.notes)
+    assert note.endswith("(failure_reasons) count as unresolved: 1")
+
+
+def test_a_report_of_an_unknown_schema_is_refused(folder):
+    folder.json({**report_of("a"), "schema_version": 3}, "model.run.json")
+    refused = folder.refused("model.run.json", scores=["reward"])
+    assert "of the schema version 3; known is 2" in refused.message
+
+
 def test_a_report_whose_lists_broke_off_is_noted(folder):
     report = {"resolved_instances": 9, "resolved_ids": ["a"], "unresolved_ids": ["b"]}
     folder.json(report, "model.run.json")

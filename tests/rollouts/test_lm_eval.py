@@ -57,6 +57,13 @@ def test_each_filter_has_its_own_scores(folder):
     assert table.scores["exact_match,loose"].tolist() == [1, 1, 1]
 
 
+def test_samples_of_a_limited_run_say_so(folder):
+    counts = {"n-samples": {"toy": {"original": 9, "effective": 3}}}
+    run(folder, [row(n, acc=1) for n in range(3)], **counts)
+    (note,) = note_texts(folder.load("out/*.jsonl", scores=["acc"]).notes)
+    assert note.endswith("the run was limited to 3 of the 9 documents of its task")
+
+
 def test_rows_of_early_versions(folder):
     rows = [row(n, filter=None, acc=n % 2) for n in range(4)]
     folder.write(

@@ -142,3 +142,18 @@ def test_a_page_of_langfuse_is_refused(folder):
         folder.json({"data": scores, "meta": meta}, "scores.json")
         refused = folder.refused("scores.json", scores=["correct"])
         assert "this is one page of the scores: more follow" in refused.message
+
+
+def test_scores_of_langfuse_without_their_subjects_are_refused(folder):
+    score = {
+        "id": "s1",
+        "projectId": "p",
+        "name": "correct",
+        "value": True,
+        "dataType": "BOOLEAN",
+        "environment": "default",
+    }
+    folder.json({"data": [score], "meta": {"limit": 50}}, "scores.json")
+    refused = folder.refused("scores.json", scores=["correct"])
+    assert "data[0] does not say what it is a score of" in refused.message
+    assert "fields=subject" in refused.hint

@@ -41,36 +41,47 @@ class DeepEval(ToolLoader):
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
         run = Document.of(source, "a test run of deepeval")
+        places: list[str] = []
         cases: list[JsonObject] = []
-        names: list[str] = []
         for kind in DEEPEVAL_CASES:
             for number, case in enumerate(run.items(kind) or ()):
+                places.append(f"{source.shown}, {kind}[{number}]")
                 cases.append(case)
-                names.append(f"{source.shown}, {kind}[{number}]")
         titles = [
-            str(case.get("name") or name)
-            for case, name in zip(cases, names, strict=True)
+            str(case.get("name") or place)
+            for case, place in zip(cases, places, strict=True)
         ]
-        inputs = [json_values.first(case, "input", "scenario") for case in cases]
-        tasks = json_values.distinct(titles, inputs)
+        tasks = json_values.distinct(titles, [_input_of(case) for case in cases])
         builder.positional = any(map(_is_case_number, titles))
-        for case, name, given, task in zip(cases, names, inputs, tasks, strict=True):
+        agent = json_values.lookup(run.get("hyperparameters"), "model")
+        for case, place, task in zip(cases, places, tasks, strict=True):
             grades = _grades(case, builder)
-            expected = json_values.first(case, "expectedOutput", "expected_output")
             yield Rollout(
                 record=case,
-                name=name,
+                name=place,
                 task=task,
-                agent=json_values.lookup(run.get("hyperparameters"), "model"),
+                agent=agent,
                 scores=grades.scores,
                 usage=usage(case, latency_s=case.get("completionTime")),
                 error=grades.error,
                 started=json_values.number(case.get("order")),
-                content=None if given is None else [given, expected],
+                content=_content(case),
             )
         for key, success in (("testPassed", True), ("testFailed", False)):
             count = sum(case.get("success") is success for case in cases)
             builder.compare(key, run.get(key), count)
+
+
+def _input_of(case: Mapping[str, JsonValue]) -> JsonValue:
+    return json_values.first(case, "input", "scenario")
+
+
+def _content(case: Mapping[str, JsonValue]) -> JsonValue:
+    """Put together what identifies a case."""
+    given = _input_of(case)
+    if given is None:
+        return None
+    return [given, json_values.first(case, "expectedOutput", "expected_output")]
 
 
 class CaseGrades(msgspec.Struct, frozen=True):
@@ -119,29 +130,27 @@ def _grades(case: Mapping[str, JsonValue], builder: ChunkBuilder) -> CaseGrades:
         settings = {key: metric.result.get(key) for key in _SETTINGS}
         tool_name = _tool_name(metric.result)
         builder.measured(f"deepeval {tool_name}", (tool_name, "success"), settings)
-        scores[metric.name] = metric.result.get("score") if metric.is_judged else None
-        direction = _direction_of(metric.result) if metric.is_judged else None
-        if direction is not None:
-            builder.directions[metric.name] = direction
+        scores[metric.name] = None
+        if metric.is_judged:
+            scores[metric.name] = metric.result.get("score")
+            direction = _direction_of(metric.result)
+            if direction is not None:
+                builder.directions[metric.name] = direction
     unjudged = [metric for metric in metrics if not metric.is_judged]
+    if not unjudged:
+        return CaseGrades(scores=scores, error=None)
     # deepeval counts an error of its judge as a failure
     if any(metric.decides for metric in unjudged) and not _fails_anyway(metrics):
         scores["success"] = None
-    error = unjudged[0].error() if unjudged else None
-    return CaseGrades(scores=scores, error=error)
+    return CaseGrades(scores=scores, error=unjudged[0].error())
 
 
 def _metrics_of(case: Mapping[str, JsonValue]) -> list[Metric]:
     """List the metrics of a case; a name that occurs again gets a number."""
+    lists = (json_values.objects(case.get(key)) for key in DEEPEVAL_METRICS)
     metrics: list[Metric] = []
-    for key in DEEPEVAL_METRICS:
-        results = json_values.objects(case.get(key))
-        if results:
-            break
-    else:
-        return metrics
     names = {"success"}
-    for result in results:
+    for result in next(filter(None, lists), []):
         name = _tool_name(result)
         if name in names:
             count = sum(other.startswith(name) for other in names)

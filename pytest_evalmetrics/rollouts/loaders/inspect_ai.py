@@ -219,27 +219,12 @@ class InspectAi(ToolLoader):
             message = f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
             message += "text or a whole number, and a whole number from 1"
             raise source.error(message)
-        attachments = json_values.mapping(sample.get("attachments"))
-        if not self.reads_records:
-            sample = {key: sample[key] for key in _KEPT if key in sample}
-        if attachments:
-            sample = {
-                key: _with_attachments(value, attachments)
-                for key, value in sample.items()
-            }
-        error = _error(sample.get("error"))
-        if invalid := sample.get("invalidation"):
-            reason = str(json_values.lookup(invalid, "reason") or "")
-            error = RolloutError(kind=_INVALID, message=reason, voids=True)
+        sample = self._restored(sample)
         scores = _scores(sample)
-        if error is None and all(map(_is_unscored, scores.values())):
-            error = _words_of_scorers(sample)
         took = sample.get("total_time")
         if took is None:
             took = json_values.duration(sample, "started_at", "completed_at")
-        models = json_values.objects(
-            list(json_values.mapping(sample.get("model_usage")).values())
-        )
+        models = list(json_values.mapping(sample.get("model_usage")).values())
         return Rollout(
             record=sample,
             name=f"{source.shown}, sample {id_!r}, epoch {epoch}",
@@ -248,14 +233,24 @@ class InspectAi(ToolLoader):
             agent=agent,
             scores=scores,
             usage=usage(
-                *({**model, "input_tokens": _prompt_tokens(model)} for model in models),
-                latency_s=took,
+                *map(_usage_of_model, json_values.objects(models)), latency_s=took
             ),
-            error=error,
+            error=_error_of_sample(sample, scores),
             started=json_values.seconds(sample.get("started_at")),
             content=_question(sample),
             record_id=json_values.text(sample.get("uuid")),
         )
+
+    def _restored(self, sample: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """Take what is read of a sample, with its attachments where they belong."""
+        attachments = json_values.mapping(sample.get("attachments"))
+        if not self.reads_records:
+            sample = {key: sample[key] for key in _KEPT if key in sample}
+        if not attachments:
+            return sample
+        return {
+            key: _with_attachments(value, attachments) for key, value in sample.items()
+        }
 
 
 def _judged(
@@ -385,40 +380,68 @@ def _with_attachments(
 def _question(sample: Mapping[str, JsonValue]) -> JsonValue:
     """Reduce a sample to its question and target, as far as a summary has them."""
     prompt = sample.get("input")
-    target = sample.get("target")
     if prompt is None:
         return None
-    texts: list[JsonValue] = [prompt]
-    if isinstance(prompt, list):
-        contents = [
-            message.get("content") if isinstance(message, dict) else message
-            for message in list_of(question_of(prompt))
-        ]
-        parts = chain.from_iterable(c if isinstance(c, list) else [c] for c in contents)
-        texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    text = "\n".join(part for part in texts if isinstance(part, str))
+    texts = _texts_of(prompt) if isinstance(prompt, list) else [prompt]
+    question = "\n".join(text for text in texts if isinstance(text, str))
+    target = sample.get("target")
     targets = target if isinstance(target, list) else [target]
-    return [text[:_SUMMARISED], *(str(each)[:_SUMMARISED] for each in targets)]
+    return [
+        question[:_SUMMARISED],
+        *(str(accepted)[:_SUMMARISED] for accepted in targets),
+    ]
+
+
+def _texts_of(messages: list[JsonValue]) -> Iterator[JsonValue]:
+    """Yield the texts of messages, without those of the system."""
+    for message in list_of(question_of(messages)):
+        content = message
+        if isinstance(message, dict):
+            content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        for part in parts:
+            yield part.get("text") if isinstance(part, dict) else part
+
+
+def _usage_of_model(model: Mapping[str, JsonValue]) -> JsonObject:
+    """Take a model's usage, with what came from the cache as part of the input."""
+    return {**model, "input_tokens": _prompt_tokens(model)}
 
 
 def _prompt_tokens(model: Mapping[str, JsonValue]) -> float | None:
     """Add what came from the cache, where a provider does not count it as input already."""
-    given, written, both = (
-        json_values.number(model.get(f"{kind}_tokens"))
-        for kind in ("input", "output", "total")
-    )
+    given = json_values.number(model.get("input_tokens"))
+    written = json_values.number(model.get("output_tokens"))
+    total = json_values.number(model.get("total_tokens"))
     cached = json_values.total(
-        model.get(f"input_tokens_cache_{way}") for way in ("read", "write")
+        (
+            model.get("input_tokens_cache_read"),
+            model.get("input_tokens_cache_write"),
+        )
     )
     if given is None or not cached:
         return given
-    included = written is not None and both == given + written
-    return given if included else given + cached
+    is_included = written is not None and total == given + written
+    return given if is_included else given + cached
 
 
 def _error(error: JsonValue) -> RolloutError | None:
     message = error.get("message", "") if isinstance(error, dict) else error
     return None if error is None else exception_of(message)
+
+
+def _error_of_sample(
+    sample: Mapping[str, JsonValue], scores: Mapping[str, JsonValue]
+) -> RolloutError | None:
+    """Find why a sample has no scores, or none that count."""
+    invalid = sample.get("invalidation")
+    if invalid:
+        reason = str(json_values.lookup(invalid, "reason") or "")
+        return RolloutError(kind=_INVALID, message=reason, voids=True)
+    error = _error(sample.get("error"))
+    if error is None and all(map(_is_unscored, scores.values())):
+        return _words_of_scorers(sample)
+    return error
 
 
 def _is_unscored(score: JsonValue) -> bool:
@@ -544,40 +567,57 @@ def _reduced(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
 
 
 def _compare(
-    rollouts: Sequence[Rollout], results: Mapping[str, JsonValue], builder: ChunkBuilder
+    rollouts: Sequence[Rollout],
+    results: Mapping[str, JsonValue],
+    builder: ChunkBuilder,
 ) -> None:
     """Compare the means and accuracies of a log with those of its samples' scores."""
-    values: dict[str, dict[JsonValue, list[float]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for rollout in rollouts:
-        for column, value in rollout.scores.items():
-            amount = json_values.number(value)
-            if amount is not None and math.isfinite(amount):
-                values[column][rollout.task].append(amount)
-    scores = results.get("scores")
-    if scores is None and isinstance(
-        results.get("scorer"), dict
-    ):  # early versions have one
-        only = json_values.mapping(results["scorer"])
-        scores = [{**only, "metrics": results.get("metrics")}]
+    values = _values_of_tasks(rollouts)
     reducers: dict[str, set[JsonValue]] = defaultdict(set)
-    for score in json_values.objects(scores):
+    for score in _stated_scores(results):
         column = _column(score)
-        tasks = list(values.get(column, {}).values())
+        tasks = list(values[column].values())
         if any(len(epochs) > 1 for epochs in tasks):
             reducers[column].add(score.get("reducer") or "mean")
-        reduced = _reduced(score.get("reducer"), tasks)
-        ours = [fmean(reduced)] if reduced else []
-        if (
-            reduced and score.get("reducer") is None
-        ):  # of the samples as they are, it may be
-            ours.append(fmean(chain(*tasks)))
+        ours = _means(score.get("reducer"), tasks)
         for metric, stated in json_values.mapping(score.get("metrics")).items():
             if metric.rpartition("/")[2] in ("accuracy", "mean"):
                 claim = f"{metric} of {column} in the log"
                 builder.compare(claim, json_values.lookup(stated, "value"), *ours)
     builder.notes += _other_reducers(reducers)
+
+
+def _values_of_tasks(
+    rollouts: Sequence[Rollout],
+) -> defaultdict[str, defaultdict[JsonValue, list[float]]]:
+    """List the finite scores of each task's epochs, by score and task."""
+    values: defaultdict[str, defaultdict[JsonValue, list[float]]]
+    values = defaultdict(lambda: defaultdict(list))
+    for rollout in rollouts:
+        for column, value in rollout.scores.items():
+            amount = json_values.number(value)
+            if amount is not None and math.isfinite(amount):
+                values[column][rollout.task].append(amount)
+    return values
+
+
+def _stated_scores(results: Mapping[str, JsonValue]) -> list[JsonObject]:
+    """List the scores of the results; early versions have one."""
+    if results.get("scores") is None and isinstance(results.get("scorer"), dict):
+        only = json_values.mapping(results["scorer"])
+        return [{**only, "metrics": results.get("metrics")}]
+    return json_values.objects(results.get("scores"))
+
+
+def _means(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
+    """Compute the means that a log may state of reduced epochs."""
+    reduced = _reduced(reducer, tasks)
+    if not reduced:
+        return []
+    means = [fmean(reduced)]
+    if reducer is None:  # it may be that of the samples as they are
+        means.append(fmean(chain(*tasks)))
+    return means
 
 
 def _other_reducers(reducers: Mapping[str, set[JsonValue]]) -> Iterator[str]:

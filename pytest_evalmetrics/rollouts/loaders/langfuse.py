@@ -31,7 +31,12 @@ class Langfuse(ToolLoader):
         places: dict[tuple[str, str], int] = {}
         names: dict[str, None] = {}
         for number, score in enumerate(answer.items("data") or ()):
-            subject = str(_subject_of(score))
+            subject = _subject_of(score)
+            if subject is None:
+                raise source.error(
+                    f"data[{number}] does not say what it is a score of",
+                    hint="ask for the subjects: GET /api/public/v3/scores?fields=subject",
+                )
             name = str(score.get("name"))
             first = places.setdefault((subject, name), number)
             if first != number:
@@ -65,7 +70,7 @@ def _must_be_all(meta: Mapping[str, JsonValue], source: Source) -> None:
         )
 
 
-def _subject_of(score: Mapping[str, JsonValue]) -> JsonValue:
-    return json_values.first(
-        score, "subject.id", "observationId", "traceId", "sessionId", "datasetRunId"
-    )
+def _subject_of(score: Mapping[str, JsonValue]) -> str | None:
+    """Name what a score is of."""
+    paths = ("subject.id", "observationId", "traceId", "sessionId", "datasetRunId")
+    return json_values.text(json_values.first(score, *paths))

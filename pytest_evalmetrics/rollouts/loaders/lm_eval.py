@@ -73,11 +73,7 @@ class LmEval(ToolLoader):
         places: dict[tuple[TaskId, str], int] = {}
         repeats = 1
         for place, row in rows_of(source):
-            task = row.get("doc_id")
-            if isinstance(task, bool) or not isinstance(task, int | str):
-                message = f"this row's doc_id is {task!r}; expected a whole number"
-                hint = "is this the output of lm-evaluation-harness with --log_samples?"
-                raise source.error_at(place, message, hint)
+            task = _document_id(row, place, source)
             filter_ = str(row.get("filter") or _NO_FILTER[-1])
             first = places.setdefault((task, filter_), place)
             if first != place:
@@ -100,13 +96,27 @@ class LmEval(ToolLoader):
                 column = _column(_RENAMED.get(metric, metric), filter_)
                 value = None if metric == _UNSCORED else row.get(metric)
                 scores[task][column] = value
-            answers = row.get("resps")
-            # before there were filters, a list was an answer with its likelihood
-            if isinstance(answers, list) and row.get("filter") is not None:
-                repeats = max(
-                    [repeats, *(len(a) for a in answers if isinstance(a, list))]
-                )
+            repeats = max(repeats, _count_answers(row))
         return documents, repeats
+
+
+def _document_id(row: Mapping[str, JsonValue], place: int, source: Source) -> TaskId:
+    task = row.get("doc_id")
+    if isinstance(task, bool) or not isinstance(task, int | str):
+        message = f"this row's doc_id is {task!r}; expected a whole number"
+        hint = "is this the output of lm-evaluation-harness with --log_samples?"
+        raise source.error_at(place, message, hint)
+    return task
+
+
+def _count_answers(row: Mapping[str, JsonValue]) -> int:
+    """Count the answers to a document that one row stands for."""
+    answers = row.get("resps")
+    # before there were filters, a list was an answer with its likelihood
+    if not isinstance(answers, list) or row.get("filter") is None:
+        return 1
+    counts = [len(answer) for answer in answers if isinstance(answer, list)]
+    return max(counts, default=1)
 
 
 def _declare_direction(
@@ -219,8 +229,13 @@ def _compare(
     builder: ChunkBuilder,
 ) -> None:
     """Compare the counts and the means of the results with those of the documents."""
-    count = json_values.lookup(stated, "n-samples.effective")
+    count = json_values.number(json_values.lookup(stated, "n-samples.effective"))
     builder.compare(f"n-samples in {file}", count, len(documents))
+    original = json_values.number(json_values.lookup(stated, "n-samples.original"))
+    if count is not None and original is not None and count < original:
+        builder.notes.append(
+            f"{file}: the run was limited to {count} of the {original} documents of its task"
+        )
     aggregations = {
         str(entry.get("metric")): entry["aggregation"]
         for entry in json_values.objects(

@@ -236,14 +236,10 @@ def _grades(row: Mapping[str, JsonValue]) -> Grades:
     parts = _parts(json_values.objects(grading.get("componentResults")))
     scores: JsonObject = {name: row.get(name) for name in _TESTS}
     scores |= _named_scores(row, grading, parts)
-    if _is_unjudged(row):
-        message = str(row.get("error") or "")
-        return _without_all(scores, RolloutError(kind="error", message=message))
+    error = _error(row, grading)
+    if error is not None:
+        return Grades(scores=dict.fromkeys(scores), error=error)
     reason = str(grading.get("reason") or "")
-    if reason == _NO_ASSERTIONS and not parts:
-        message = "the test has no assertions"
-        error = RolloutError(kind="not scored", message=message, of_grader=True)
-        return _without_all(scores, error)
     broken = [leaf for part in parts for leaf in part.leaves if _grader_failed(leaf)]
     if broken:
         lost = _lost_scores(row, parts)
@@ -257,6 +253,18 @@ def _grades(row: Mapping[str, JsonValue]) -> Grades:
     return Grades(scores=kept, error=error)
 
 
+def _error(
+    row: Mapping[str, JsonValue], grading: Mapping[str, JsonValue]
+) -> RolloutError | None:
+    """Find why no assertion judged a result: an error, no output, or no assertions."""
+    if _has_error(row) or _has_no_output(row):
+        return RolloutError(kind="error", message=str(row.get("error") or ""))
+    if grading.get("reason") == _NO_ASSERTIONS and not grading.get("componentResults"):
+        message = "the test has no assertions"
+        return RolloutError(kind="not scored", message=message, of_grader=True)
+    return None
+
+
 def _has_error(row: Mapping[str, JsonValue]) -> bool:
     """Check whether promptfoo counts a result as an error."""
     reason = row.get("failureReason")
@@ -266,18 +274,12 @@ def _has_error(row: Mapping[str, JsonValue]) -> bool:
     return bool(row.get("error")) and not row.get("gradingResult")
 
 
-def _is_unjudged(row: Mapping[str, JsonValue]) -> bool:
-    """Check whether no assertion was run: on an error, or because there was no output."""
-    if _has_error(row):
-        return True
+def _has_no_output(row: Mapping[str, JsonValue]) -> bool:
+    """Check for a failure without a reason, which a result without output is."""
     failed_without_reason = (
         row.get("failureReason") == 0 and row.get("success") is False
     )
     return failed_without_reason and not row.get("gradingResult")
-
-
-def _without_all(scores: Mapping[str, JsonValue], error: RolloutError) -> Grades:
-    return Grades(scores=dict.fromkeys(scores), error=error)
 
 
 def _parts(results: Sequence[JsonObject]) -> list[Part]:

@@ -28,9 +28,8 @@ _USAGE: Final = (
 _run = re.compile(
     r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL
 ).fullmatch
-_is_numbered = re.compile(
-    r"Case \d+"
-).fullmatch  # the name of a case that was given none
+# the name of a case that was given none
+_is_numbered = re.compile(r"Case \d+").fullmatch
 
 
 class PydanticEvals(ToolLoader):
@@ -47,46 +46,50 @@ class PydanticEvals(ToolLoader):
         for kind in ("cases", "failures"):
             for index, case in enumerate(report.items(kind) or ()):
                 name = f"{source.shown}, {kind}[{index}]"
-                task = case.get("name")
-                original = case.get("source_case_name")
-                sample = None
-                if not isinstance(task, str):
+                if not isinstance(case.get("name"), str):
                     raise source.error(
                         f"{name} has no name", hint="was the report changed since?"
                     )
-                if isinstance(original, str):
-                    run = _run(task)
-                    sample = (
-                        int(run["number"]) - 1
-                        if run and run["name"] == original
-                        else None
-                    )
-                    task = original
-                builder.positional &= bool(_is_numbered(task))
-                scores, error = _judged_by_evaluators(case, builder)
-                labels = json_values.mapping(case.get("labels")).items()
-                metrics = json_values.mapping(case.get("metrics"))
-                steps = {n: v for n, v in metrics.items() if n not in _USAGE}
-                given = case.get("inputs")
-                yield Rollout(
-                    record={
-                        **case,
-                        **{label: _value(result) for label, result in labels},
-                    },
-                    name=name,
-                    task=task,
-                    sample=sample,
-                    scores={**scores, **steps},
-                    usage=usage(
-                        {name: metrics.get(name) for name in _USAGE},
-                        latency_s=case.get("task_duration"),
-                    ),
-                    error=error,
-                    rewards=tuple(scores),
-                    content=None
-                    if given is None
-                    else [given, case.get("expected_output")],
-                )
+                rollout = _rollout(case, name, builder)
+                builder.positional &= bool(_is_numbered(str(rollout.task)))
+                yield rollout
+
+
+def _rollout(
+    case: Mapping[str, JsonValue], name: str, builder: ChunkBuilder
+) -> Rollout:
+    """Make the rollout of a case that has a name."""
+    task = str(case["name"])
+    sample = None
+    original = case.get("source_case_name")
+    if isinstance(original, str):
+        run = _run(task)
+        if run is not None and run["name"] == original:
+            sample = int(run["number"]) - 1
+        task = original
+    scores, error = _judged_by_evaluators(case, builder)
+    metrics = json_values.mapping(case.get("metrics"))
+    labels = json_values.mapping(case.get("labels"))
+    content: JsonValue = None
+    if case.get("inputs") is not None:
+        content = [case["inputs"], case.get("expected_output")]
+    return Rollout(
+        record={**case, **{label: _value(given) for label, given in labels.items()}},
+        name=name,
+        task=task,
+        sample=sample,
+        scores={
+            **scores,
+            **{key: value for key, value in metrics.items() if key not in _USAGE},
+        },
+        usage=usage(
+            {key: metrics.get(key) for key in _USAGE},
+            latency_s=case.get("task_duration"),
+        ),
+        error=error,
+        rewards=tuple(scores),
+        content=content,
+    )
 
 
 def _judged_by_evaluators(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
+_WHAT: Final = "a report of SWE-bench"
+_VERSIONS: Final = (None, 1, 2)
 _RESOLVED: Final = "resolved_ids"
 # lists of instances that were judged: a patch that is empty resolves nothing
 _UNRESOLVED: Final = ("unresolved_ids", "empty_patch_ids")
@@ -25,6 +27,12 @@ _UNRESOLVED: Final = ("unresolved_ids", "empty_patch_ids")
 _NOT_JUDGED: Final = {
     "infra_failure_ids": "infrastructure failure",
     "error_ids": "error",
+}
+# lists of instances that a reader should know of, and the words of the note
+_NOTED: Final = {
+    "incomplete_ids": "instances that were not submitted are left out",
+    "ambiguous_failure_ids": "unresolved instances whose environment may have failed "
+    "(failure_reasons) count as unresolved",
 }
 _COUNTS: Final = {
     "resolved_instances": _RESOLVED,
@@ -48,22 +56,22 @@ class SweBench(ToolLoader):
 
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
-        report = Document.of(source, "a report of SWE-bench").whole()
-        lists = {
-            name: [item for item in value if isinstance(item, str)]
-            for name, value in report.items()
-            if name.endswith("_ids") and isinstance(value, list)
-        }
-        instances = dict.fromkeys(
-            instance
-            for name in (_RESOLVED, *_UNRESOLVED, *_NOT_JUDGED)
-            for instance in lists.get(name, ())
-        )
+        report = Document.of(source, _WHAT).whole()
+        version = report.get("schema_version")
+        if version not in _VERSIONS:
+            raise source.error(
+                f"this is {_WHAT} of the schema version {version!r}; known is 2",
+                hint="update pytest-evalmetrics",
+            )
+        lists = _id_lists(report)
+        judged: dict[str, None] = {}
+        for name in (_RESOLVED, *_UNRESOLVED, *_NOT_JUDGED):
+            judged.update(dict.fromkeys(lists.get(name, ())))
         self._must_be_of_one_model(source)
-        self._reports.add(source, instances)
+        self._reports.add(source, judged)
         members = {name: frozenset(ids) for name, ids in lists.items()}
         reasons = json_values.mapping(report.get("failure_reasons"))
-        for instance in instances:
+        for instance in judged:
             error = _error(instance, members, reasons)
             resolved = int(instance in members.get(_RESOLVED, ()))
             yield Rollout(
@@ -77,13 +85,12 @@ class SweBench(ToolLoader):
         note = self._reports.note(source)
         if note is not None:
             builder.notes.append(note)
-        left_out = len(lists.get("incomplete_ids", ()))
-        if left_out:
-            builder.notes.append(
-                f"{source.shown}: instances that were not submitted are left out: {left_out}"
-            )
+        for name, words in _NOTED.items():
+            count = len(lists.get(name, ()))
+            if count:
+                builder.notes.append(f"{source.shown}: {words}: {count}")
         for key, name in _COUNTS.items():
-            count = len(lists.get(name, ())) if name else len(instances)
+            count = len(lists.get(name, ())) if name else len(judged)
             builder.compare(key, report.get(key), count)
 
     def _must_be_of_one_model(self, source: Source) -> None:
@@ -97,6 +104,15 @@ class SweBench(ToolLoader):
                 f"and {model or 'none'}",
                 hint="give each its own benchmark",
             )
+
+
+def _id_lists(report: Mapping[str, JsonValue]) -> dict[str, list[str]]:
+    """Read the lists of instances by their names."""
+    lists = {}
+    for name, value in report.items():
+        if name.endswith("_ids") and isinstance(value, list):
+            lists[name] = [item for item in value if isinstance(item, str)]
+    return lists
 
 
 def _error(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics import metrics
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.model.baseline import BaselineDocument, BehaviourDocument
+    from pytest_evalmetrics.model.history import HistoryRun
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark
@@ -160,63 +161,118 @@ def _recorded(
     )
 
 
+class _EarlierRuns(msgspec.Struct, frozen=True):
+    """A benchmark's runs in a history, the oldest first."""
+
+    shown: str  # the history, as messages name it
+    every: Sequence[HistoryRun]
+    usable: Sequence[HistoryRun]  # those that count
+    notes: tuple[Note, ...]  # on lines that are no runs
+
+    @property
+    def accepted_levels(self) -> tuple[str, ...] | None:
+        """The levels that any of them accepted; None if none did."""
+        levels = [level for run in self.every for level in run.accepted_levels]
+        return tuple(levels) or None
+
+
 def _of_history(
     benchmark: Benchmark, label: str, history: Path | None
 ) -> Reference | None:
     """Read earlier runs: their rollouts, or numbers to compare with."""
+    settings = settings_of(benchmark)
+    earlier = _earlier_runs(benchmark, label, history)
+    if settings.history_runs is None:
+        return _numbers_of(earlier, settings.against, settings.min_coverage)
+    return _rollouts_of(earlier, settings.history_runs)
+
+
+def _earlier_runs(
+    benchmark: Benchmark, label: str, history: Path | None
+) -> _EarlierRuns:
+    """Read a benchmark's runs from the history that its file names, or else the run."""
     from pytest_evalmetrics import history as runs_of_history  # if there is one
 
+    named = settings_of(benchmark).history
+    if isinstance(named, str):
+        file = benchmark.file.parent / named
+        shown = named
+    elif history is not None:
+        file = history
+        shown = history.name
+    else:
+        raise _no_history(benchmark)
+    of_benchmarks, broken_lines = runs_of_history.read_history(file, shown)
+    runs = of_benchmarks.get(label, ())
+    return _EarlierRuns(
+        shown=shown,
+        every=runs,
+        usable=runs_of_history.usable_runs(runs),
+        notes=tuple(broken_lines),
+    )
+
+
+def _no_history(benchmark: Benchmark) -> BaselineError:
+    """Refuse a baseline of a history where none is named."""
     settings = settings_of(benchmark)
-    named = settings.history if isinstance(settings.history, str) else None
-    file = history if named is None else benchmark.file.parent / named
-    if file is None:
-        key = "history" if settings.history_runs else "against"
-        message = f"{key}: {getattr(settings, key)} needs a history, and none is named"
-        hint = (
+    key = "history" if settings.history_runs else "against"
+    return BaselineError(
+        f"{key}: {getattr(settings, key)} needs a history, and none is named",
+        line=benchmark.line_of("baseline", key),
+        hint=(
             "name it: --evalmetrics-history FILE, evalmetrics_history or baseline: "
             "history:"
-        )
-        raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
-    shown = named or file.name
-    of_benchmarks, broken_lines = runs_of_history.read_history(file, shown)
-    notes = list(broken_lines)
-    runs = of_benchmarks.get(label, ())
-    usable = runs_of_history.usable_runs(runs)
-    marks = tuple(mark for run in runs for mark in run.accepted_levels)
-    if settings.history_runs is None:
-        anchors = runs_of_history.Anchors(
-            settings.against, runs, shown, settings.min_coverage
-        )
-        rulers = [run.ruler for run in usable if run.ruler]
-        return Reference(
-            acceptance=Acceptance.HISTORY,
-            anchors=anchors,
-            notes=tuple(notes),
-            provenance=Provenance(
-                ruler=rulers[-1] if rulers else None, accepted_levels=marks or None
-            ),
-        )
-    kept = [bytes(run.baseline) for run in usable if run.baseline is not msgspec.UNSET]
-    kept = kept[-settings.history_runs :]
-    if not kept:
+        ),
+    )
+
+
+def _numbers_of(earlier: _EarlierRuns, against: str, min_coverage: float) -> Reference:
+    """Make a reference of the numbers of earlier runs."""
+    from pytest_evalmetrics.history import Anchors
+
+    rulers = [run.ruler for run in earlier.usable if run.ruler]
+    return Reference(
+        acceptance=Acceptance.HISTORY,
+        anchors=Anchors(against, earlier.every, earlier.shown, min_coverage),
+        notes=earlier.notes,
+        provenance=Provenance(
+            ruler=rulers[-1] if rulers else None,
+            accepted_levels=earlier.accepted_levels,
+        ),
+    )
+
+
+def _rollouts_of(earlier: _EarlierRuns, most: int) -> Reference | None:
+    """Make a reference of the rollouts of the last runs; None if the history keeps none."""
+    texts = [
+        bytes(run.baseline)
+        for run in earlier.usable
+        if run.baseline is not msgspec.UNSET
+    ]
+    texts = texts[-most:]
+    if not texts:
         return None
-    documents = [baselines.parse(text.decode(), file=shown) for text in kept]
-    merged, merge_notes = _merged(documents, keep=settings.history_runs)
-    count = len(documents) - len(merge_notes)
-    last = "the last run" if count == 1 else f"the last {count} runs"
-    if merge_notes:
-        notes.append(
-            RunsNotCompared(len(merge_notes), len(kept), words=merge_notes[-1])
+    documents = [baselines.parse(text.decode(), file=earlier.shown) for text in texts]
+    merged, why_others_differ = _merged(documents, keep=most)
+    notes = earlier.notes
+    if why_others_differ:
+        not_compared = RunsNotCompared(
+            len(why_others_differ), len(documents), words=why_others_differ[-1]
         )
-    reference = _recorded(merged, shown, Acceptance.HISTORY)
+        notes = (*notes, not_compared)
+    count = len(documents) - len(why_others_differ)
+    last = "the last run" if count == 1 else f"the last {count} runs"
+    reference = _recorded(merged, earlier.shown, Acceptance.HISTORY)
     provenance = reference.provenance
-    if marks:
-        provenance = structs.replace(provenance, accepted_levels=marks)
+    if earlier.accepted_levels is not None:
+        provenance = structs.replace(
+            provenance, accepted_levels=earlier.accepted_levels
+        )
     return structs.replace(
         reference,
-        notes=tuple(notes),
+        notes=notes,
         provenance=provenance,
-        origin=f"{shown}, {last}",
+        origin=f"{earlier.shown}, {last}",
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import BenchmarkResult
     from pytest_evalmetrics.policy import RunPolicy
     from pytest_evalmetrics.publishing import RunResults
+    from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
@@ -247,31 +248,40 @@ class EvaluationSession:
         # the node id of a test does not show whether it has checks
         self._selection.add(*workers.take_selection(report))
         payloads = item_reports.take_results(report)
-        item = report.nodeid
         evaluated = {payload["entry"]["id"] for payload in payloads or ()}
-        # a skipped item is complete only if no further results were to come
-        is_complete = item in evaluated or (evaluated and hasattr(report, "wasxfail"))
-        if report.skipped and not is_complete:
-            self._selection.skip(item, item_reports.why_skipped(report))
+        if report.skipped and not _is_complete(report, evaluated):
+            self._selection.skip(report.nodeid, item_reports.why_skipped(report))
         self._begin_with_any()  # a worker's tests become known by their first report
         if payloads is None:
             return
         self.begin()
+        self._take_results(report, payloads)
+        self._record_end(report, evaluated)
+        item_reports.show_again(report, self._config)
+
+    def _take_results(
+        self, report: pytest.TestReport, payloads: Iterable[Payload]
+    ) -> None:
+        """Keep the results of an item for the artifacts."""
         results = self._all_results()
         for payload in payloads:
-            results.take(item, payload, workers.worker_of(report))
+            results.take(report.nodeid, payload, workers.worker_of(report))
         if item_reports.passes_wrongly(report):
-            results.refuse_passing(item)
+            results.refuse_passing(report.nodeid)
+
+    def _record_end(self, report: pytest.TestReport, evaluated: set[str]) -> None:
+        """Record whether an item is finished, or broke off before all of its checks."""
+        item = report.nodeid
         is_passed = report.when == "call" and report.passed
         if evaluated or report.skipped or is_passed:
             self._selection.finish(item)
-        # failed for another reason than a gate, so that further checks are unknown
-        # (a benchmark that only warns fails where a filter makes errors of warnings)
+        if not report.failed or report.when == "teardown":
+            return
+        # a benchmark that only warns fails where a filter makes errors of warnings
         is_whole = item in evaluated and self._names_benchmarks(item)
-        fails = results.fails(item) or is_whole
-        if report.failed and report.when != "teardown" and not fails:
+        # it failed for another reason than a gate: further checks are unknown
+        if not is_whole and not self._all_results().fails(item):
             self._selection.break_off(item)
-        item_reports.show_again(report, self._config)
 
     def _all_results(self) -> RunResults:
         if self._results is None:
@@ -402,6 +412,13 @@ class EvaluationSession:
             self._folder.release()
         self._results = None  # speeds up pytest's last collections of garbage
         workers.remove_shared_folder(self._config)
+
+
+def _is_complete(report: pytest.TestReport, evaluated: set[str]) -> bool:
+    """Check whether a skipped item has evaluated all that it was to evaluate."""
+    if report.nodeid in evaluated:
+        return True
+    return bool(evaluated) and hasattr(report, "wasxfail")
 
 
 def session_of(config: pytest.Config) -> EvaluationSession:

@@ -53,14 +53,17 @@ from pytest_evalmetrics.session.workers import shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from pytest_evalmetrics.comparison import RunScatter
     from pytest_evalmetrics.errors import Problem
     from pytest_evalmetrics.model.accepted_levels import AcceptedLevel
+    from pytest_evalmetrics.model.baseline import BaselineDocument
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.pipeline.pooled_noise import BaselineScatter
+    from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.scoring.door import Budget, Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
@@ -95,42 +98,48 @@ class BenchmarkFile(pytest.File):
     def collect(self) -> list[BenchmarkItem]:
         """Read the file; every problem of it is one collection error."""
         session_of(self.config).begin()
-        shown = self.nodeid or self.path.name
-        checks = self.config.getoption("evalmetrics_check")
         try:
-            let_register(self.config)
-            with names_for(self):
-                benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
-                hooked = hooks_compute(self)
-                unknown = [
-                    p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)
-                ]
-            if unknown and not checks:
-                in_order = sorted(
-                    dict.fromkeys(unknown), key=lambda problem: problem.line
-                )
-                raise errors.ConfigError(shown, tuple(in_order))
+            benchmarks = self._load()
+        except errors.ConfigError as error:
+            if not self.config.getoption("evalmetrics_check"):
+                raise self._collect_error(error) from None
+            # a check reports the problems of all files at once
+            self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
+            return []
         except errors.EvalMetricsError as error:
-            if (
-                isinstance(error, errors.ConfigError) and checks
-            ):  # it reports all at once
-                self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
-                return []
-            raise self.CollectError(visible_lines(str(error))) from None
-        Declared.of(self.config).add(
-            self.path, [benchmark.spec for benchmark in benchmarks]
-        )
-        items = [
-            BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b)
-            for b in benchmarks
-        ]
-        if self.config.getoption(
-            "lf", default=False
-        ):  # which takes those that passed out of them
+            raise self._collect_error(error) from None
+        specs = [benchmark.spec for benchmark in benchmarks]
+        Declared.of(self.config).add(self.path, specs)
+        items = []
+        for benchmark in benchmarks:
+            name = benchmark.spec.name
+            item = BenchmarkItem.from_parent(self, name=name, benchmark=benchmark)
+            items.append(item)
+        # --lf takes those that passed out of them
+        if self.config.getoption("lf", default=False):
             session_of(self.config).record(items)
         if any(_keeps_baseline(benchmark) for benchmark in benchmarks):
             remove_stale(folder_of(self.path))
         return items
+
+    def _load(self) -> Sequence[Benchmark]:
+        """Read the benchmarks; a check reports unknown metrics later, with all else."""
+        let_register(self.config)
+        shown = self.nodeid or self.path.name
+        with names_for(self):
+            benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
+            hooked = hooks_compute(self)
+            unknown: list[Problem] = []
+            for benchmark in benchmarks:
+                unknown += unknown_metrics(benchmark, hooked=hooked)
+        if unknown and not self.config.getoption("evalmetrics_check"):
+            once = dict.fromkeys(unknown)
+            in_order = sorted(once, key=lambda problem: problem.line)
+            raise errors.ConfigError(shown, tuple(in_order))
+        return benchmarks
+
+    def _collect_error(self, error: errors.EvalMetricsError) -> Exception:
+        return self.CollectError(visible_lines(str(error)))
 
 
 class BenchmarkItem(RunsAgain, pytest.Item):
@@ -310,48 +319,64 @@ def _evaluated(
     with names_for(item, benchmark.file) as names:
         store = _store(item, spec, in_test=asked.label is not None)
         given = _input(item, benchmark, store, asked)
-        runtime = given.runtime
         evaluated = _in_its_rounds(given)
-    result = evaluated.result
-    document = evaluated.baseline
-    if document is not None and (reason := settings.accepted_reason(config)):
-        provenance = structs.replace(document.provenance, reason=reason)
-        document = structs.replace(document, provenance=provenance)
-    result = structs.replace(result, notes=(*result.notes, *names.notes))
-    if store is not None and not given.updates:
-        result = structs.replace(result, stale=_stale(config, store, evaluated))
+    result = _with_notes(evaluated.result, names.notes)
+    document = _with_reason(evaluated.baseline, settings.accepted_reason(config))
     if store is not None:
+        if not given.updates:
+            stale = _stale(config, store, evaluated)
+            result = structs.replace(result, stale=stale)
         result = store.settle(result, document, evaluated.kept_rows)
     elif given.updates and result.passed:
-        result = structs.replace(result, notes=(*result.notes, HistoryStartsAnew()))
+        result = _with_notes(result, [HistoryStartsAnew()])
     if config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
         result = structs.replace(result, xfail=False)
     result = _announced(item, result)
-    parts = evaluated.documents, evaluated.row_scores, evaluated.pictures
-    payload = payload_of(result, *parts, shared_folder(config))
-    if (
-        document is not None
-        and spec.baseline is not None
-        and spec.baseline.history_runs
-    ):
+    payload = payload_of(
+        result,
+        evaluated.documents,
+        evaluated.row_scores,
+        evaluated.pictures,
+        shared_folder(config),
+    )
+    keeps_in_history = spec.baseline is not None and spec.baseline.history_runs
+    if document is not None and keeps_in_history:
         payload["baseline"] = msgspec.to_builtins(document)
-    if runtime is not None:
-        payload["usage"] = runtime.usage()
-        payload["warnings"] = runtime.warnings()
+    if given.runtime is not None:
+        payload["usage"] = given.runtime.usage()
+        payload["warnings"] = given.runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
-    # key metrics for JUnit and whoever else reads pytest's properties
-    of = f"{spec.name}: " if asked.label is not None else ""
-    entry = payload["entry"]
-    item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
-    for agent in entry["agents"]:
-        whose = of
-        if len(entry["agents"]) > 1:
-            whose = f"{of}{agent['agent']}: "
-        item.user_properties += [
-            (whose + n, value) for n, value in agent["key_metrics"].items()
-        ]
+    prefix = "" if asked.label is None else f"{spec.name}: "
+    item.user_properties += _properties(payload, prefix)
     return result
+
+
+def _with_notes(result: BenchmarkResult, notes: Iterable[Note]) -> BenchmarkResult:
+    return structs.replace(result, notes=(*result.notes, *notes))
+
+
+def _with_reason(
+    document: BaselineDocument | None, reason: str
+) -> BaselineDocument | None:
+    """Record in a baseline why it was accepted."""
+    if document is None or not reason:
+        return document
+    provenance = structs.replace(document.provenance, reason=reason)
+    return structs.replace(document, provenance=provenance)
+
+
+def _properties(payload: Payload, prefix: str) -> Iterator[tuple[str, object]]:
+    """Yield the verdict and the key metrics, for JUnit and other readers of properties."""
+    entry = payload["entry"]
+    yield f"{prefix}evalmetrics.verdict", entry["verdict"]
+    agents = entry["agents"]
+    for agent in agents:
+        whose = prefix
+        if len(agents) > 1:
+            whose = f"{prefix}{agent['agent']}: "
+        for name, value in agent["key_metrics"].items():
+            yield f"{whose}{name}", value
 
 
 def _in_its_rounds(given: EvaluationInput) -> Evaluated:
@@ -413,16 +438,11 @@ def _input(
     label = asked.label or item.nodeid
     tags = {mark.name for mark in item.iter_markers()}
     spec = benchmark.spec
-    runtime = budget = None
+    runtime = None
     if spec.runs:
-        from pytest_evalmetrics.pipeline.budgets import budget_of  # loads asyncio
-        from pytest_evalmetrics.run_transport import ItemRuntime  # the same
+        from pytest_evalmetrics.run_transport import ItemRuntime  # loads asyncio
 
         runtime = ItemRuntime(item, label)
-        if spec.budget is not None:  # the same in its turns and at its end
-            budget = item.stash.setdefault(_BUDGETS, {}).setdefault(
-                label, budget_of(spec.budget)
-            )
     history = settings.history_path(config)
     updates = settings.updates(config)
     of_history = spec.baseline is not None and spec.baseline.of_history
@@ -441,7 +461,7 @@ def _input(
         runtime=runtime,
         history=history,
         engine=_engine(config),
-        budget=budget,
+        budget=_budget(item, spec, label),
         baseline=store,
         file=asked.file,
         table=asked.table,
@@ -449,6 +469,18 @@ def _input(
         benchmarks=asked.benchmarks,
         pooled=_pooled_noise(config, store),
     )
+
+
+def _budget(item: pytest.Item, spec: BenchmarkSpec, label: str) -> Budget | None:
+    """Return the budget of a benchmark: the same in its turns and at its end."""
+    if not spec.runs or spec.budget is None:
+        return None
+    budgets = item.stash.setdefault(_BUDGETS, {})
+    if label not in budgets:
+        from pytest_evalmetrics.pipeline.budgets import budget_of  # loads asyncio
+
+        budgets[label] = budget_of(spec.budget)
+    return budgets[label]
 
 
 def _pooled_noise(config: pytest.Config, store: Store | None) -> tuple[RunScatter, ...]:

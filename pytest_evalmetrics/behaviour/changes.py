@@ -114,15 +114,15 @@ def compare_behaviour(
     sides = structs.replace(sides, independent=are_independent(sides))
     compared = [compared_feature(sides, paired) for paired in paired_features(sides)]
     changes = _changes(compared, sides.gate_id)
-    churn = None
-    if scores is not None:
-        churn = churn_of(
-            sides.before,
-            sides.now,
-            scores,
-            distance=WordDistance() if distance is None else distance,
-            independent=sides.independent,
-        )
+    if scores is None:
+        return changes, None
+    churn = churn_of(
+        sides.before,
+        sides.now,
+        scores,
+        distance=distance or WordDistance(),
+        independent=sides.independent,
+    )
     return changes, churn
 
 
@@ -146,8 +146,10 @@ def _of_runs(
     sides: Sides, feature: Feature, pair: PairedMetric, ours: Ints, theirs: Ints
 ) -> tuple[PairedMetric, ...]:
     """Pair a feature with each run; empty if a run has no value for some task."""
+    if sides.runs <= 1:
+        return ()
     pairs: list[PairedMetric] = []
-    for run in range(sides.runs if sides.runs > 1 else 0):
+    for run in range(sides.runs):
         is_run = sides.before.scores[RUN] == run
         of_run = structs.replace(
             feature, before=np.where(is_run, feature.before, np.nan)
@@ -167,20 +169,27 @@ def _paired(sides: Sides, feature: Feature, ours: Ints, theirs: Ints) -> PairedM
     now = task_means(rewards_now)
     before = task_means(rewards_before)
     places = ours[usable]
+    clusters = None
+    if sides.clusters is not None:
+        clusters = sides.clusters[places]
     tasks: tuple[TaskId, ...] = tuple(sides.now.tasks[place] for place in places)
     return PairedMetric(
         name=f"{feature.kind} {feature.name} {feature.second}".strip(),
         tasks=tasks,
         baseline=before,
         current=now,
-        value_baseline=mean_of(before) if len(before) else math.nan,
-        value_current=mean_of(now) if len(now) else math.nan,
+        value_baseline=_mean(before),
+        value_current=_mean(now),
         rewards_baseline=rewards_before,
         rewards_current=rewards_now,
         task_values=task_means,
-        clusters=None if sides.clusters is None else sides.clusters[places],
+        clusters=clusters,
         bounded=feature.is_rate,
     )
+
+
+def _mean(values: Floats) -> float:
+    return mean_of(values) if len(values) else math.nan
 
 
 def _rewards(table: RolloutTable, column: Floats) -> TaskRewards:
@@ -283,22 +292,25 @@ def _changes(
         change_of(one.paired, p, ALPHA)
         for one, p in zip(compared, p_values, strict=True)
     ]
-    changes.sort(key=lambda change: 1.0 if change.p is None else change.p)
-    return tuple(changes)
+    return tuple(sorted(changes, key=_by_evidence))
+
+
+def _by_evidence(change: FeatureChange) -> float:
+    """Order changes by their p values; those without one come last."""
+    return 1.0 if change.p is None else change.p
 
 
 def change_of(paired: PairedFeature, p: float, alpha: float) -> FeatureChange:
     """Describe a feature on both sides; below `alpha` its change is significant."""
     pair = paired.pair
-    before = np.zeros(0) if pair.baseline is None else pair.baseline
-    now = np.zeros(0) if pair.current is None else pair.current
+    before = _values(pair.baseline)
+    now = _values(pair.current)
     moved = now - before
-    order = np.argsort(-np.abs(moved), kind="stable")[:_MOVED]
-    most = [
-        TaskMove(str(pair.tasks[at]), _rounded(before[at]), _rounded(now[at]))
-        for at in order.tolist()
-        if moved[at] != 0
-    ]
+    most: list[TaskMove] = []
+    for at in np.argsort(-np.abs(moved), kind="stable")[:_MOVED].tolist():
+        if moved[at] != 0:
+            task = str(pair.tasks[at])
+            most.append(TaskMove(task, _rounded(before[at]), _rounded(now[at])))
     return FeatureChange(
         kind=paired.feature.kind,
         name=paired.feature.name,
@@ -312,6 +324,10 @@ def change_of(paired: PairedFeature, p: float, alpha: float) -> FeatureChange:
         fell=int(np.count_nonzero(moved < 0)),
         most=tuple(most),
     )
+
+
+def _values(of_tasks: Floats | None) -> Floats:
+    return np.zeros(0) if of_tasks is None else of_tasks
 
 
 def _rounded(value: float) -> float:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.behaviour.columns import ANSWER, RUN, texts_of
 from pytest_evalmetrics.metrics.alignment import positions
@@ -91,22 +92,28 @@ def churn_of(
     cross = np.array([_cross(task.distances, task.before) for task in tasks])
     floors = np.array([_floor(task, task.distances) for task in tasks])
     changed = [_cross(task.differs, task.before) for task in tasks]
-    changed_floors = [_floor(task, task.differs) for task in tasks]
-    has_floor = not np.isnan(floors).all()
-    p = None
-    has_runs = any(task.has_runs for task in tasks)
-    if has_floor and (independent or has_runs):
-        p = _p(tasks, cross - floors)
-    return Churn(
+    churn = Churn(
         tasks=len(tasks),
         changed=_rounded(np.mean(changed)),
-        floor=_rounded(np.nanmean(changed_floors)) if has_floor else None,
+        floor=None,
         distance=_rounded(np.mean(cross)),
-        distance_floor=_rounded(np.nanmean(floors)) if has_floor else None,
-        p=p,
-        is_significant=p is not None and p < _ALPHA,
+        distance_floor=None,
+        p=None,
+        is_significant=False,
         measure=distance.kind,
     )
+    if np.isnan(floors).all():
+        return churn
+    changed_floors = [_floor(task, task.differs) for task in tasks]
+    churn = structs.replace(
+        churn,
+        floor=_rounded(np.nanmean(changed_floors)),
+        distance_floor=_rounded(np.nanmean(floors)),
+    )
+    if not independent and not any(task.has_runs for task in tasks):
+        return churn
+    p = _p(tasks, cross - floors)
+    return structs.replace(churn, p=p, is_significant=p < _ALPHA)
 
 
 def _p(tasks: Sequence[_Task], excess: Floats) -> float:
@@ -231,11 +238,16 @@ def _floor(task: _Task, values: Floats) -> float:
         before = values[: task.before, : task.before]
         is_other = task.runs[:, None] != task.runs[None, :]
         return float(before[is_other].mean())
-    sides = [values[: task.before, : task.before], values[task.before :, task.before :]]
-    means = [
-        side.sum() / (len(side) * (len(side) - 1)) for side in sides if len(side) > 1
-    ]
-    return float(np.mean(means)) if means else float("nan")
+    means: list[float] = []
+    before = values[: task.before, : task.before]
+    now = values[task.before :, task.before :]
+    for side in (before, now):
+        pairs = len(side) * (len(side) - 1)
+        if pairs > 0:
+            means.append(float(side.sum()) / pairs)
+    if not means:
+        return math.nan
+    return float(np.mean(means))
 
 
 # -- the test --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -106,7 +107,7 @@ def _own_number(feature: OwnFeature, turns: Sequence[Turn], where: str) -> float
             hint="it is called with the turns of a rollout, and returns a number or None",
         ) from error
     if number is None:
-        return float("nan")
+        return math.nan
     if not isinstance(number, bool | int | float):
         raise DataError(
             f"the behaviour {feature.name!r} returned {number!r} for {where or 'a row'}, "

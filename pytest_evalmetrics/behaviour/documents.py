@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -34,15 +35,18 @@ def described(table: RolloutTable, *, texts: bool = False) -> BehaviourDocument:
 
     `texts` says that its answers are texts, and not sketches.
     """
-    written, shapes = _short_calls(texts_of(table, CALLS))
-    zeros = tuple(
-        name for name, column in table.scores.items() if not np.any(column != 0)
-    )
-    names = [name for name in table.scores if name not in zeros]
-    columns: list[Sequence[Cell]] = [written]
-    columns += [texts_of(table, name) for name in TEXTS if name != CALLS]
-    columns += [_cells(table.scores[name]) for name in names]
-    rows = list(zip(*columns, strict=True))
+    calls, shapes = _short_calls(texts_of(table, CALLS))
+    zeros: list[str] = []
+    columns: dict[str, Sequence[Cell]] = {CALLS: calls}
+    for name in TEXTS:
+        if name != CALLS:
+            columns[name] = texts_of(table, name)
+    for name, numbers in table.scores.items():
+        if np.any(numbers != 0):
+            columns[name] = _cells(numbers)
+        else:
+            zeros.append(name)
+    rows = list(zip(*columns.values(), strict=True))
     bounds = pairwise(table.offsets.tolist())
     tasks = {
         str(task): tuple(rows[start:stop])
@@ -51,9 +55,9 @@ def described(table: RolloutTable, *, texts: bool = False) -> BehaviourDocument:
     return BehaviourDocument(
         summary=_summary(table),
         shapes=shapes,
-        columns=(CALLS, *[name for name in TEXTS if name != CALLS], *names),
+        columns=tuple(columns),
         texts=texts,
-        zeros=zeros,
+        zeros=tuple(zeros),
         tasks=tasks,
     )
 
@@ -75,12 +79,11 @@ def _summary(table: RolloutTable) -> dict[str, float]:
         numbers = column[~np.isnan(column)]
         if numbers.size and numbers.any():
             summary[name] = float(f"{numbers.mean():.{_DIGITS}g}")
-    counts: dict[str, int] = {}
+    rollouts: Counter[str] = Counter()
     for written in texts_of(table, CALLS):
-        for tool in {call.name for call in seen_calls(written)}:
-            counts[tool] = counts.get(tool, 0) + 1
-    for tool in sorted(counts):
-        share = counts[tool] / len(table)
+        rollouts.update({call.name for call in seen_calls(written)})
+    for tool in sorted(rollouts):
+        share = rollouts[tool] / len(table)
         summary[f"calls {tool}"] = float(f"{share:.{_DIGITS}g}")
     return summary
 
@@ -90,37 +93,49 @@ def _summary(table: RolloutTable) -> dict[str, float]:
 
 def _short_calls(sequences: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Write calls by their names: ``search search.2 book!``; return the shapes of each."""
-    counts: dict[str, dict[str, int]] = {}
+    names = _short_names(_counted_shapes(sequences))
+    legend = {short: f"{tool}({shape})" for (tool, shape), short in names.items()}
+    short_of: dict[str, str] = {}
+    for written in set(sequences):
+        calls: list[str] = []
+        for call in seen_calls(written):
+            short = names[call.name, call.shape]
+            calls.append(short + FAILED if call.has_failed else short)
+        short_of[written] = " ".join(calls)
+    return [short_of[written] for written in sequences], legend
+
+
+def _counted_shapes(sequences: Sequence[str]) -> dict[str, Counter[str]]:
+    """Count the shapes of each tool's calls."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for written in sequences:
         for call in seen_calls(written):
-            shapes = counts.setdefault(call.name, {})
-            shapes[call.shape] = shapes.get(call.shape, 0) + 1
+            counts[call.name][call.shape] += 1
+    return counts
+
+
+def _short_names(counts: Mapping[str, Counter[str]]) -> dict[tuple[str, str], str]:
+    """Name the calls of a tool by its name, and a number for all shapes but the usual one."""
     names: dict[tuple[str, str], str] = {}
-    legend: dict[str, str] = {}
+    taken: set[str] = set()
     for tool in sorted(counts):
         shapes = counts[tool]
         ranked = sorted(shapes, key=lambda shape: (-shapes[shape], shape))
         for number, shape in enumerate(ranked, 1):
             short = tool if number == 1 else f"{tool}.{number}"
-            while short in legend:
+            while short in taken:
                 short += "_"
+            taken.add(short)
             names[tool, shape] = short
-            legend[short] = f"{tool}({shape})"
-    short_of: dict[str, str] = {}
-    for written in set(sequences):
-        short_of[written] = " ".join(
-            names[call.name, call.shape] + (FAILED if call.has_failed else "")
-            for call in seen_calls(written)
-        )
-    return [short_of[written] for written in sequences], legend
+    return names
 
 
-def _whole_calls(written: object, shapes: Mapping[str, str]) -> str:
-    calls = []
-    for short in str(written).split():
+def _whole_calls(written: str, shapes: Mapping[str, str]) -> str:
+    calls: list[str] = []
+    for short in written.split():
         name = short.removesuffix(FAILED)
-        mark = FAILED if short.endswith(FAILED) else ""
-        calls.append(f"{shapes[name]}{mark}")
+        whole = shapes[name]
+        calls.append(whole + FAILED if short.endswith(FAILED) else whole)
     return " ".join(calls)
 
 
@@ -140,38 +155,67 @@ def recorded(
     value. Answers that it keeps in the other form than asked for, as texts or as sketches,
     are left out. BaselineError says that both parts of the baseline hold other rollouts.
     """
-    kept = np.array([str(task) in document.tasks for task in table.tasks], dtype=bool)
-    table = table.where(kept[table.task])
-    if len(table.tasks) != len(document.tasks):
-        raise _damaged("its behaviour is of tasks that its scores lack")
-    rows = [document.tasks[str(task)] for task in table.tasks]
-    counts = np.array([len(of_task) for of_task in rows])
-    if not np.array_equal(counts, table.counts):
-        raise _damaged(
-            "its behaviour is not of the same tasks and rollouts as its scores"
-        )
-    names = document.columns
-    cells = list(chain.from_iterable(rows))
-    if any(len(row) != len(names) for row in cells):
-        raise _damaged("its behaviour has rows of different lengths")
-    by_name = {name: [row[place] for row in cells] for place, name in enumerate(names)}
+    table = _rollouts_of(document, table)
+    columns = _columns_of(document, table)
     try:
-        texts = {
-            name: [str(cell or "") for cell in by_name.pop(name)] for name in TEXTS
-        }
-        if document.texts is not has_texts:
-            texts[ANSWER] = [""] * len(table)
-        texts[CALLS] = [_whole_calls(cell, document.shapes) for cell in texts[CALLS]]
-        numbers = {
-            name: np.array(column, dtype=np.float64) for name, column in by_name.items()
-        }
+        texts = _texts_in(document, columns)
+        numbers = _numbers_in(columns)
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(f"its behaviour can't be read: {error!r}") from None
+    if document.texts is not has_texts:
+        texts[ANSWER] = [""] * len(table)
     for name in document.zeros:
         numbers[name] = np.zeros(len(table))
     for name in own:
         numbers.setdefault(name, np.full(len(table), np.nan))
     return with_columns(table, numbers, texts)
+
+
+def _rollouts_of(document: BehaviourDocument, table: RolloutTable) -> RolloutTable:
+    """Keep the tasks whose behaviour a baseline holds, which may be a sample."""
+    is_kept = np.array(
+        [str(task) in document.tasks for task in table.tasks], dtype=bool
+    )
+    table = table.where(is_kept[table.task])
+    if len(table.tasks) != len(document.tasks):
+        raise _damaged("its behaviour is of tasks that its scores lack")
+    counts = [len(document.tasks[str(task)]) for task in table.tasks]
+    if not np.array_equal(np.array(counts), table.counts):
+        raise _damaged(
+            "its behaviour is not of the same tasks and rollouts as its scores"
+        )
+    return table
+
+
+def _columns_of(
+    document: BehaviourDocument, table: RolloutTable
+) -> dict[str, list[Cell]]:
+    """Return a baseline's columns by name, each with one cell a rollout of a table."""
+    rows = list(chain.from_iterable(document.tasks[str(task)] for task in table.tasks))
+    if any(len(row) != len(document.columns) for row in rows):
+        raise _damaged("its behaviour has rows of different lengths")
+    return {
+        name: [row[place] for row in rows]
+        for place, name in enumerate(document.columns)
+    }
+
+
+def _texts_in(
+    document: BehaviourDocument, columns: Mapping[str, list[Cell]]
+) -> dict[str, list[str]]:
+    """Read the columns of texts; KeyError for one that is missing."""
+    texts = {name: [str(cell or "") for cell in columns[name]] for name in TEXTS}
+    texts[CALLS] = [_whole_calls(written, document.shapes) for written in texts[CALLS]]
+    return texts
+
+
+def _numbers_in(columns: Mapping[str, list[Cell]]) -> dict[str, Floats]:
+    """Read the columns of numbers; TypeError or ValueError for a cell that is none."""
+    numbers: dict[str, Floats] = {}
+    for name, cells in columns.items():
+        if name not in TEXTS:
+            numbers[name] = np.array(cells, dtype=np.float64)
+    return numbers
 
 
 def _damaged(what: str) -> BaselineError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
@@ -51,9 +52,12 @@ class Feature(msgspec.Struct, frozen=True):
 def features_of(before: RolloutTable, now: RolloutTable) -> Iterator[Feature]:
     """Make the features of two tables of behaviour, those of numbers first."""
     for name, numbers in now.scores.items():
-        if name in before.scores:
-            kind = FeatureKind.RATE if name in RATES else FeatureKind.NUMBER
-            yield Feature(kind, name, before.scores[name], numbers)
+        if name not in before.scores:
+            continue
+        kind = FeatureKind.NUMBER
+        if name in RATES:
+            kind = FeatureKind.RATE
+        yield Feature(kind, name, before.scores[name], numbers)
     yield from _of_tools(before, now)
     for kind, column in ((FeatureKind.LANGUAGE, LANGUAGE), (FeatureKind.STOP, STOP)):
         for label in _labels(before, now, column):
@@ -148,7 +152,9 @@ def _calls(tool: str) -> Callable[[tuple[SeenCall, ...]], float]:
 def _has_shape(tool: str, usual: str) -> Callable[[tuple[SeenCall, ...]], float]:
     def value(calls: tuple[SeenCall, ...]) -> float:
         shapes = {call.shape for call in calls if call.name == tool}
-        return float(shapes == {usual}) if shapes else float("nan")
+        if not shapes:
+            return math.nan
+        return float(shapes == {usual})
 
     return value
 
@@ -159,7 +165,7 @@ def _is_before(first: str, second: str) -> Callable[[tuple[SeenCall, ...]], floa
     def value(calls: tuple[SeenCall, ...]) -> float:
         names = [call.name for call in calls]
         if first not in names or second not in names:
-            return float("nan")
+            return math.nan
         return float(names.index(first) < names.index(second))
 
     return value

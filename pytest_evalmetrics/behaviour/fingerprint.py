@@ -74,30 +74,18 @@ def fingerprint_of(turns: Sequence[Turn]) -> Fingerprint:
         The conversation, as `turns_of` reads it.
     """
     replies = [turn for turn in turns if turn.role == "assistant"]
-    answer = replies[-1].text if replies else ""
-    stop = (replies[-1].stop_reason if replies else "") or STOP
-    made = Counter[tuple[str, str]]()
-    calls: list[str] = []
-    errors = 0
-    retries = 0
-    failed_before = ""
-    for turn in replies:
-        for call in turn.calls:
-            key = (call.name, call.arguments)
-            retries += call.name == failed_before or made[key] > 0
-            made[key] += 1
-            errors += bool(call.error)
-            failed_before = call.name if call.error else ""
-            calls.append(
-                f"{call.name.translate(_NOT_IN_NAMES)}({shape_of(call.arguments)})"
-                f"{FAILED if call.error else ''}"
-            )
+    answer = ""
+    stop = STOP
+    if replies:
+        answer = replies[-1].text
+        stop = replies[-1].stop_reason or STOP
+    made = _made_calls(replies)
     numbers = (
         len(replies),
-        len(calls),
-        retries,
-        errors,
-        max(made.values(), default=0),
+        len(made.written),
+        made.retries,
+        made.errors,
+        made.most_repeated,
         len(answer),
         sum(len(turn.reasoning) for turn in replies),
         stop == CONTENT_FILTER or is_refusal(answer),
@@ -108,10 +96,50 @@ def fingerprint_of(turns: Sequence[Turn]) -> Fingerprint:
     )
     return Fingerprint(
         numbers=tuple(float(number) for number in numbers),
-        calls=" ".join(calls),
+        calls=" ".join(made.written),
         language=language_of(answer),
         stop=stop,
         answer=answer,
+    )
+
+
+class _MadeCalls(msgspec.Struct, frozen=True):
+    """The calls of tools in one rollout."""
+
+    # in their order, each as `seen_calls` reads it
+    written: list[str]
+    # calls after a failed one of the same tool, and calls that were made before
+    retries: int
+    # calls that failed
+    errors: int
+    # how often the most frequent call was made
+    most_repeated: int
+
+
+def _made_calls(replies: Sequence[Turn]) -> _MadeCalls:
+    counts = Counter[tuple[str, str]]()
+    written: list[str] = []
+    errors = 0
+    retries = 0
+    failed_before = ""
+    for turn in replies:
+        for call in turn.calls:
+            key = (call.name, call.arguments)
+            retries += call.name == failed_before or counts[key] > 0
+            counts[key] += 1
+            name = call.name.translate(_NOT_IN_NAMES)
+            text = f"{name}({shape_of(call.arguments)})"
+            failed_before = ""
+            if call.error:
+                errors += 1
+                failed_before = call.name
+                text += FAILED
+            written.append(text)
+    return _MadeCalls(
+        written=written,
+        retries=retries,
+        errors=errors,
+        most_repeated=max(counts.values(), default=0),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec, LimitSpec
 
 _WARN_ALPHA = 0.05
+# the kinds of features that a benchmark file can limit
+_LIMITED_KINDS = (FeatureKind.NUMBER, FeatureKind.RATE)
 
 
 class GateTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +70,29 @@ class _Direction(msgspec.Struct, frozen=True):
     is_rise: bool
 
 
+class _TestedLimit(msgspec.Struct, frozen=True):
+    """A limit in one direction, and how likely such a move is by chance."""
+
+    direction: _Direction
+    # adjusted for all limits
+    p: float
+
+
+class _TestedOrder(msgspec.Struct, frozen=True):
+    """The order of two tools on both sides, and the test of its change."""
+
+    paired: PairedFeature
+    # of the smaller of both directions, adjusted for all limits
+    p: float
+
+
+class _Tested(msgspec.Struct, frozen=True):
+    """The tests of all that a benchmark file limits."""
+
+    limits: list[_TestedLimit]
+    orders: list[_TestedOrder]
+
+
 def check_rollouts(terms: GateTerms, now: RolloutTable) -> Iterator[Check]:
     """Check the rules that each rollout has to keep."""
     for found in violations(terms.spec, now):
@@ -75,31 +101,38 @@ def check_rollouts(terms: GateTerms, now: RolloutTable) -> Iterator[Check]:
 
 def _rollouts_check(terms: GateTerms, found: Violations) -> Check:
     allow = terms.spec.allow
-    share = found.count / found.rollouts if found.rollouts else math.nan
+    value: float | None = None
     reasons: tuple[RuleBroken | NoBehaviour, ...] = ()
     verdict = Verdict.PASS
-    if not found.rollouts:
+    if found.rollouts:
+        share = found.count / found.rollouts
+        value = float(f"{share:.6g}")
+        if found.count:
+            reasons = (_broken(found),)
+        if share > allow:
+            verdict = Verdict.FAIL
+    else:
         verdict = Verdict.INCONCLUSIVE
         reasons = (NoBehaviour(in_baseline=False),)
-    elif found.count:
-        broken = RuleBroken(
-            rule=found.rule,
-            count=found.count,
-            rollouts=found.rollouts,
-            tasks=found.tasks,
-            task_count=found.task_count,
-        )
-        reasons = (broken,)
-        verdict = Verdict.FAIL if share > allow else Verdict.PASS
     return Check(
         gate=Gate.BEHAVIOUR,
         name="behaviour " + " ".join(map(str, found.key)),
         verdict=verdict,
         agent=terms.agent,
-        value=None if math.isnan(share) else float(f"{share:.6g}"),
+        value=value,
         bound=ShareBound(allow),
         reasons=reasons,
         line=terms.line_of("behaviour", *found.key),
+    )
+
+
+def _broken(found: Violations) -> RuleBroken:
+    return RuleBroken(
+        rule=found.rule,
+        count=found.count,
+        rollouts=found.rollouts,
+        tasks=found.tasks,
+        task_count=found.task_count,
     )
 
 
@@ -110,34 +143,44 @@ def check_changes(terms: GateTerms, sides: Sides | None) -> Iterator[Check]:
     """
     if not terms.spec.needs_baseline:
         return
-    if sides is None:
-        for name in _asserted(terms.spec):
-            yield _unknown(terms, name)
-        return
     unknown = [name for name in _asserted(terms.spec) if not _is_known(sides, name)]
     for name in unknown:
         yield _unknown(terms, name)
+    if sides is None:
+        return
+    tested = _tested(terms.spec, sides)
+    for name, limit in terms.spec.all_limits.items():
+        if limit.is_relative and name not in unknown:
+            of_name = [one for one in tested.limits if one.direction.name == name]
+            yield _change_check(terms, name, limit, of_name)
+    if terms.spec.order is not None and "order" not in unknown:
+        changes = [change_of(one.paired, one.p, terms.alpha) for one in tested.orders]
+        yield _order_check(terms, changes)
+
+
+def _tested(spec: BehaviourSpec, sides: Sides) -> _Tested:
+    """Test all that a benchmark file limits; the p values are adjusted for each other."""
     sides = structs.replace(sides, independent=are_independent(sides))
     paired = paired_features(sides)
-    limited = _limited(terms.spec, sides, paired)
-    ordered = _ordered(terms.spec, sides, paired)
+    limited = _limited(spec, sides, paired)
+    ordered = _ordered(spec, sides, paired)
     comparisons = [direction.comparison for direction in limited]
     comparisons += [one.rise for one in ordered]
     comparisons += [one.fall for one in ordered]
-    p_values = adjusted_p(comparisons, [sides.gate_id] * len(comparisons))
-    of_limits = list(zip(limited, p_values[: len(limited)], strict=True))
-    for name, limit in terms.spec.all_limits.items():
-        if limit.is_relative and name not in unknown:
-            of_name = [(one, p) for one, p in of_limits if one.name == name]
-            yield _change_check(terms, name, limit, of_name)
-    if terms.spec.order is not None and "order" not in unknown:
-        rises = p_values[len(limited) : len(limited) + len(ordered)]
-        falls = p_values[len(limited) + len(ordered) :]
-        changes = [
-            change_of(one.paired, least_p(rise, fall), terms.alpha)
-            for one, rise, fall in zip(ordered, rises, falls, strict=True)
-        ]
-        yield _order_check(terms, changes)
+    adjusted = iter(adjusted_p(comparisons, [sides.gate_id] * len(comparisons)))
+    of_limits = list(islice(adjusted, len(limited)))
+    of_rises = list(islice(adjusted, len(ordered)))
+    of_falls = list(adjusted)
+    return _Tested(
+        limits=[
+            _TestedLimit(direction, p)
+            for direction, p in zip(limited, of_limits, strict=True)
+        ],
+        orders=[
+            _TestedOrder(one.paired, least_p(rise, fall))
+            for one, rise, fall in zip(ordered, of_rises, of_falls, strict=True)
+        ],
+    )
 
 
 def _ordered(
@@ -160,8 +203,10 @@ def _asserted(spec: BehaviourSpec) -> Iterator[str]:
         yield "order"
 
 
-def _is_known(sides: Sides, name: str) -> bool:
+def _is_known(sides: Sides | None, name: str) -> bool:
     """Check whether both sides hold a feature; of an order, any transcript."""
+    if sides is None:
+        return False
     column = NUMBERS[0] if name == "order" else name
     for side in (sides.before, sides.now):
         values = side.scores.get(column)
@@ -193,40 +238,47 @@ def _limited(
     for one in paired:
         name = one.feature.name
         limit = spec.all_limits.get(name)
-        kinds = (FeatureKind.NUMBER, FeatureKind.RATE)
-        if limit is None or one.feature.kind not in kinds:
+        if limit is None or one.feature.kind not in _LIMITED_KINDS:
             continue
         tested = compared_feature(sides, one)
         if limit.max_rise is not None:
             limited.append(
-                _Direction(name, limit.max_rise, tested, tested.rise, is_rise=True)
+                _Direction(
+                    name=name,
+                    limit=limit.max_rise,
+                    other=tested,
+                    comparison=tested.rise,
+                    is_rise=True,
+                )
             )
         if limit.max_fall is not None:
             limited.append(
-                _Direction(name, limit.max_fall, tested, tested.fall, is_rise=False)
+                _Direction(
+                    name=name,
+                    limit=limit.max_fall,
+                    other=tested,
+                    comparison=tested.fall,
+                    is_rise=False,
+                )
             )
     return limited
 
 
 def _change_check(
-    terms: GateTerms,
-    name: str,
-    limit: LimitSpec,
-    tested: Sequence[tuple[_Direction, float]],
+    terms: GateTerms, name: str, limit: LimitSpec, tested: Sequence[_TestedLimit]
 ) -> Check:
     """Judge one feature; without a test it is the same in all rollouts of both sides."""
     verdict = Verdict.PASS
     value = None
     reasons: list[BehaviourMoved] = []
-    for direction, p in tested:
-        change = change_of(direction.other.paired, p, terms.alpha)
+    for one in tested:
+        direction = one.direction
+        change = change_of(direction.other.paired, one.p, terms.alpha)
         value = change.now
         by = _moved_by(change, is_rise=direction.is_rise)
         if by <= direction.limit:
             continue
-        found = Verdict.PASS
-        if p < _WARN_ALPHA:
-            found = Verdict.FAIL if p < terms.alpha else Verdict.WARN
+        found = _verdict_of_move(one.p, terms.alpha)
         verdict = max(verdict, found, key=list(Verdict).index)
         reasons.append(
             BehaviourMoved(
@@ -247,6 +299,13 @@ def _change_check(
         line=terms.line_of("behaviour", *terms.spec.path_of(name)),
         acceptance=terms.acceptance,
     )
+
+
+def _verdict_of_move(p: float, alpha: float) -> Verdict:
+    """Judge a move beyond its limit by how likely it is by chance."""
+    if p < alpha:
+        return Verdict.FAIL
+    return Verdict.WARN if p < _WARN_ALPHA else Verdict.PASS
 
 
 def _moved_by(change: FeatureChange, *, is_rise: bool) -> float:

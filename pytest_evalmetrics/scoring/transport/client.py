@@ -81,11 +81,13 @@ class Transport:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.usage = UsageTally()
-        self.memory: dict[Hashable, object] = {}  # callers' facts about endpoints
+        # callers' facts about endpoints
+        self.memory: dict[Hashable, object] = {}
         self._key_repeated = False
         self._told_of_holder = False
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
-        self._secrets: dict[Secret, None] = {}  # a set that keeps its order
+        # a set that keeps its order
+        self._secrets: dict[Secret, None] = {}
         self._exchange = RetryingSender(sender, policy, clock)
         self._loop = _LoopThread()
         self._say = say
@@ -93,11 +95,13 @@ class Transport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the end of the run, each once."""
-        own = (
-            "an endpoint repeats its key in answers: they are used as they came, also in "
-            "rollouts.jsonl, but not kept in the journal"
-        )
-        return (*[own] * self._key_repeated, *self._journal.warnings)
+        warnings: list[str] = []
+        if self._key_repeated:
+            warnings.append(
+                "an endpoint repeats its key in answers: they are used as they came, also in "
+                "rollouts.jsonl, but not kept in the journal"
+            )
+        return (*warnings, *self._journal.warnings)
 
     def run(self, coroutine: Coroutine[object, object, _T]) -> _T:
         """Run a coroutine on the run's event loop; Ctrl-C cancels it, and keeps the answers."""
@@ -183,45 +187,71 @@ class Transport:
         meter: Meter,
     ) -> Answer:
         key = b""
-        sent = None
-        tokens = None
-        is_sending = False
         try:
             key = call.key(self._without_secrets)
             answer = await self._kept(key, call, check)
             if answer is None:
                 meter.admit()
-                is_sending = True
-                sent = await send()
-                body = wire.parse_json(sent.body)
-                tokens = tokens_of(body)
-                check(body)
-                answer = Answer(body, sent.latency_s, sent.attempts, from_journal=False)
         except RowError as error:
-            attempts = 0
-            if is_sending:
-                attempts = (
-                    sent.attempts if sent is not None else getattr(error, "attempts", 0)
-                )
-                meter.paid(attempts, tokens, call.price)
-            self.usage.failed(call.label, attempts)
             self._journal.give_up(key)
-            raise self._failed(error, call, attempts, key, sent) from None
+            self.usage.failed(call.label, 0)
+            raise self._failed(error, call, key) from None
         except BaseException:
             self._journal.give_up(key)
             raise
-        if sent is not None:
-            meter.paid(sent.attempts, tokens, call.price)
-            is_model = isinstance(answer.body, dict) and "choices" in answer.body
-            if tokens is None and is_model and isinstance(call, Call):
-                meter.uncounted()
-            if not self._holds_secret(sent.body):
-                self._journal.put(key, sent)
-            elif key and self._journal.mode is not JournalMode.OFF:
-                self._key_repeated = True
-                self._journal.give_up(key)
+        if answer is None:
+            answer = await self._sent(call, key, send, check, meter)
         self.usage.answered(call.label, answer, call.price)
         return answer
+
+    async def _sent(
+        self,
+        call: Call | Work,
+        key: bytes,
+        send: Callable[[], Awaitable[PaidAnswer]],
+        check: Callable[[JsonValue], None],
+        meter: Meter,
+    ) -> Answer:
+        """Send a call that the journal has no answer to, and keep what it brought."""
+        sent: PaidAnswer | None = None
+        tokens: Tokens | None = None
+        try:
+            sent = await send()
+            body = wire.parse_json(sent.body)
+            tokens = tokens_of(body)
+            check(body)
+        except RowError as error:
+            attempts = 0
+            if sent is not None:
+                attempts = sent.attempts
+            elif isinstance(error, CallError):
+                attempts = error.attempts
+            meter.paid(attempts, tokens, call.price)
+            self.usage.failed(call.label, attempts)
+            self._journal.give_up(key)
+            raise self._failed(error, call, key, attempts, sent) from None
+        except BaseException:
+            self._journal.give_up(key)
+            raise
+        meter.paid(sent.attempts, tokens, call.price)
+        is_model = isinstance(body, dict) and "choices" in body
+        if tokens is None and is_model and isinstance(call, Call):
+            meter.uncounted()
+        self._keep(key, sent)
+        return Answer(
+            body=body,
+            latency_s=sent.latency_s,
+            attempts=sent.attempts,
+            from_journal=False,
+        )
+
+    def _keep(self, key: bytes, sent: PaidAnswer) -> None:
+        """Write an answer to the journal, unless it repeats a key."""
+        if not self._holds_secret(sent.body):
+            self._journal.put(key, sent)
+        elif key and self._journal.mode is not JournalMode.OFF:
+            self._key_repeated = True
+            self._journal.give_up(key)
 
     async def _kept(
         self, key: bytes, call: Call | Work, check: Callable[[JsonValue], None]
@@ -250,26 +280,11 @@ class Transport:
                     attempts=kept.attempts,
                     from_journal=True,
                 )
-        if not journal.replays:
-            return None
-        if isinstance(kept, KeptFailure):
-            if kept.body is not None:
-                with suppress(RowError):  # the caller sees the refused answer
-                    check(wire.parse_json(kept.body))
-            raise CallError(
-                kept.kind,
-                kept.message,
-                hint=kept.hint,
-                status=kept.status,
-                attempts=kept.attempts,
-            )
-        # a target without a version has no key: its answers are not kept
-        version = "" if key else "give the target a version, and "
-        raise CallError(
-            "not-in-journal",
-            f"the journal has no answer to this call: {call.shown}",
-            hint=f"{version}run once without replay",
-        )
+        if journal.replays:
+            if isinstance(kept, KeptFailure):
+                raise _failed_before(kept, check)
+            raise _not_in_journal(call, has_key=bool(key))
+        return None
 
     async def _claimed(self, key: bytes) -> bool:
         """Wait until no other process makes a call, or that one's lease has ended.
@@ -312,45 +327,76 @@ class Transport:
         self,
         failure: RowError,
         call: Call | Work,
-        attempts: int,
         key: bytes,
-        sent: PaidAnswer | None,
+        attempts: int = 0,
+        sent: PaidAnswer | None = None,
     ) -> CallError | wire.EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
-        refused = None  # the JSON, where it is short and holds no secret
         message = self.hide(failure.message)
         hint = failure.hint and self.hide(failure.hint)
+        status: int | None = None
+        attempts_then = attempts
+        if isinstance(failure, CallError):
+            status = failure.status
+            attempts_then = attempts or failure.attempts  # of a replayed one
         if isinstance(failure, SendFailure):
             words = wire.own_words(failure.text, self.hide)
             answer = f", and said: {words}" if words else ""
             message = f"{self.hide(call.shown)}: {message}{answer}"
             if failure.fatal:
-                about = None
-                if isinstance(call, Call):
-                    about = call.endpoint.in_file
-                return wire.EndpointError(message, hint=hint, about=about)
+                return wire.EndpointError(message, hint=hint, about=call.in_file)
             if attempts > 1:
                 message += f" ({attempts} attempts)"
-        elif (
-            sent is not None
-            and len(sent.body) <= _SHORT
-            and not self._holds_secret(sent.body)
-        ):
-            refused = sent.body
         error = CallError(
-            failure.kind,
-            message,
-            status=getattr(failure, "status", None),
-            attempts=attempts
-            or getattr(failure, "attempts", 0),  # the latter of a replayed one
-            hint=hint,
+            failure.kind, message, status=status, attempts=attempts_then, hint=hint
         )
         if attempts:
+            refused: str | None = None
+            if sent is not None and not isinstance(failure, SendFailure):
+                refused = self._writable(sent.body)
             kept = KeptFailure(
-                error.kind, message, hint, error.status, attempts, refused
+                kind=error.kind,
+                message=message,
+                hint=hint,
+                status=status,
+                attempts=attempts,
+                body=refused,
             )
             self._journal.put(key, kept)
         return error
+
+    def _writable(self, body: str) -> str | None:
+        """Return the JSON of a refused answer where it is short and holds no secret."""
+        if len(body) > _SHORT or self._holds_secret(body):
+            return None
+        return body
+
+
+def _failed_before(kept: KeptFailure, check: Callable[[JsonValue], None]) -> CallError:
+    """Make the error of a call that failed when it was sent."""
+    if kept.body is not None:
+        with suppress(RowError):  # the caller sees the refused answer
+            check(wire.parse_json(kept.body))
+    return CallError(
+        kept.kind,
+        kept.message,
+        hint=kept.hint,
+        status=kept.status,
+        attempts=kept.attempts,
+    )
+
+
+def _not_in_journal(call: Call | Work, *, has_key: bool) -> CallError:
+    """Make the error of a replay that would have to call."""
+    hint = "run once without replay"
+    if not has_key:
+        # the answers of a target without a version are not kept
+        hint = f"give the target a version, and {hint}"
+    return CallError(
+        "not-in-journal",
+        f"the journal has no answer to this call: {call.shown}",
+        hint=hint,
+    )
 
 
 # -- the event loop --------------------------------------------------------------------------
@@ -425,9 +471,8 @@ class _LoopThread:
         self.run(_cancel_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._resolvers.shutdown(
-            wait=False, cancel_futures=True
-        )  # a name server may hang
+        # a name server may hang
+        self._resolvers.shutdown(wait=False, cancel_futures=True)
         self._loop.close()
 
     def _work(self) -> None:
@@ -453,9 +498,8 @@ def was_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-_BREATHE = (
-    64  # answers of the journal between two returns to the loop, which handles Ctrl-C
-)
+# answers of the journal between two returns to the loop, which handles Ctrl-C
+_BREATHE = 64
 
 
 async def run_bounded(

@@ -9,7 +9,7 @@ from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -40,11 +40,14 @@ _BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_MAX_RETRIES = 3
+# levels of a body in which a value that can't be written is looked for
+_DEEPEST = 100
 _WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
 
 
 # the schemes of endpoints, and their usual ports; LiteLLM has none
 _PORTS = {"http": 80, "https": 443, "litellm": 0}
+_NOT_IN_HOSTS = frozenset(" !%*,;<>\\^`{|}")
 
 
 class Sender(Protocol):
@@ -69,13 +72,16 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
     secret: Secret | None = None
     # of one attempt, from connecting to the last byte of the answer
     timeout_s: float = DEFAULT_TIMEOUT_S
-    max_retries: int = DEFAULT_MAX_RETRIES  # attempts after the first one
-    parallelism: int = (
-        16  # calls in flight; all endpoints of one host and port share the limit
-    )
-    max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
-    price: PriceSpec | None = None  # of a model's tokens
-    longest_wait_s: float | None = None  # of a Retry-After; None for the policy's
+    # attempts after the first one
+    max_retries: int = DEFAULT_MAX_RETRIES
+    # calls in flight; all endpoints of one host and port share the limit
+    parallelism: int = 16
+    # the largest answer, uncompressed
+    max_response_bytes: int = 16 * 2**20
+    # of a model's tokens
+    price: PriceSpec | None = None
+    # of a Retry-After; None for the policy's
+    longest_wait_s: float | None = None
     # further headers of each request, by name
     headers: tuple[tuple[str, str], ...] = ()
     # the header that holds the key alone; None for a bearer token
@@ -88,15 +94,10 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
     def __post_init__(self) -> None:
         try:
             parts = urlsplit(self.url)
-            usable = parts.scheme in _PORTS and bool(parts.hostname)
-            _ = (
-                parts.port,
-                (parts.hostname or "").encode("idna"),
-            )  # raise for an invalid one
-            usable = usable and not set(parts.hostname or "") & set(" !%*,;<>\\^`{|}")
+            is_usable = _is_usable(parts)
         except ValueError:
-            usable = False
-        if not usable:
+            is_usable = False
+        if not is_usable:
             raise EndpointError(
                 f"{self.url.rpartition('@')[2]!r} is not a usable URL",
                 hint="write http://host:port/path or https://host/path",
@@ -108,20 +109,17 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
                 hint="name a secret that is in the environment instead (api_key_secret)",
                 about=self.in_file,
             )
-        for name, right, expected in (
-            (
-                "timeout_s",
-                isfinite(self.timeout_s) and self.timeout_s > 0,
-                "more than 0",
-            ),
-            ("max_retries", self.max_retries >= 0, "0 or more"),
-            ("parallelism", self.parallelism >= 1, "1 or more"),
-        ):
-            if not right:
-                raise EndpointError(
-                    f"{name} is {getattr(self, name)}, expected {expected}",
-                    about=self.in_file,
-                )
+        if not (isfinite(self.timeout_s) and self.timeout_s > 0):
+            raise self._out_of_range("timeout_s", self.timeout_s, "more than 0")
+        if self.max_retries < 0:
+            raise self._out_of_range("max_retries", self.max_retries, "0 or more")
+        if self.parallelism < 1:
+            raise self._out_of_range("parallelism", self.parallelism, "1 or more")
+
+    def _out_of_range(self, name: str, value: float, expected: str) -> EndpointError:
+        return EndpointError(
+            f"{name} is {value}, expected {expected}", about=self.in_file
+        )
 
     @property
     def in_file(self) -> str:
@@ -141,24 +139,35 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
         return self.url.partition("?")[0].partition("#")[0]
 
 
+def _is_usable(parts: SplitResult) -> bool:
+    """Check the scheme, the host and the port of a URL; ValueError for an invalid one."""
+    host = parts.hostname or ""
+    _ = parts.port
+    host.encode("idna")
+    return parts.scheme in _PORTS and host != "" and not set(host) & _NOT_IN_HOSTS
+
+
 @dataclass(frozen=True)
 class Call:
     """One call, as the journal knows it."""
 
     endpoint: Endpoint
-    payload: bytes | None = (
-        None  # the body as `written_body` gives it; None for no body
-    )
-    kind: str = "call/1"  # the caller and its version, whose change invalidates answers
-    versions: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of the model, the prompt
-    sample: int = 0  # the attempt's number: each sample of a task gets its own answer
-    occurrence: int = 0  # how many calls with the same content came before it
-    label: str = ""  # its usage is counted under it
+    # the body as `written_body` gives it; None for no body
+    payload: bytes | None = None
+    # the caller and its version, whose change invalidates answers
+    kind: str = "call/1"
+    # of the model, the prompt
+    versions: Mapping[str, str] = field(default_factory=dict)
+    # the attempt's number: each sample of a task gets its own answer
+    sample: int = 0
+    # how many calls with the same content came before it
+    occurrence: int = 0
+    # its usage is counted under it
+    label: str = ""
     # its name in the journal in place of its body: a question may be sent in several forms
     identity: bytes | None = None
-    place: float = 0.0  # position among the calls of its row; halves are second tries
+    # position among the calls of its row; halves are second tries
+    place: float = 0.0
     # asked anew even if the journal has an answer, but in a replay
     anew: bool = False
 
@@ -171,6 +180,11 @@ class Call:
     def shown(self) -> str:
         """Its name in messages."""
         return f"POST {self.endpoint.shown}"
+
+    @property
+    def in_file(self) -> str:
+        """The URL by which the benchmark file names its endpoint."""
+        return self.endpoint.in_file
 
     def key(self, without_secrets: Callable[[str], str]) -> bytes:
         """Name it for the journal: by its question, never by the asker."""
@@ -191,16 +205,23 @@ class Call:
 class Work:
     """One call of a function of the user's."""
 
-    shown: str  # the function: ``package.module:function``
-    given: Mapping[str, object]  # its arguments
+    # the function: ``package.module:function``
+    shown: str
+    # its arguments
+    given: Mapping[str, object]
     # the function's version; None if it has none: then its answers are not kept, because a
     # change of the function could not be noticed
     version: str | None
-    sample: int  # the attempt's number
-    occurrence: int  # how many calls with the same arguments came before it
-    label: str  # its usage is counted under it
+    # the attempt's number
+    sample: int
+    # how many calls with the same arguments came before it
+    occurrence: int
+    # its usage is counted under it
+    label: str
     price: ClassVar[None] = None
     anew: ClassVar[bool] = False
+    # no URL of a benchmark file names it
+    in_file: ClassVar[None] = None
 
     def key(self, without_secrets: Callable[[str], str]) -> bytes:
         """Name it for the journal; empty if it is not kept."""
@@ -224,20 +245,27 @@ def written_body(body: object) -> bytes | None:
     try:
         return None if body is None else _BODY.encode(body).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        place, fault = _culprit(body) or ("", str(error))
+        culprit = _culprit(body) or _Culprit("", str(error))
         raise CallError(
             "bad-request",
-            f"the request can't be written as JSON: body{place} is {fault}",
+            "the request can't be written as JSON: "
+            f"body{culprit.place} is {culprit.fault}",
         ) from None
+
+
+class _Culprit(msgspec.Struct, frozen=True):
+    """A value that JSON can't write: its place in the body, and what it is."""
+
+    place: str
+    fault: str
 
 
 class Occurrences:
     """Counts repetitions of the same content, in the order of the rows, never of the answers."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[int, int] = defaultdict(
-            int
-        )  # by a hash, which is small
+        # by a hash, which is small
+        self._counts: defaultdict[int, int] = defaultdict(int)
 
     def next(self, content: bytes | None, *of: Hashable) -> int:
         """Count one; return how many came before it."""
@@ -246,33 +274,42 @@ class Occurrences:
         return self._counts[digest] - 1
 
 
-def _culprit(value: object, place: str = "", depth: int = 0) -> tuple[str, str] | None:
-    """Find the first value that JSON can't write: its place and its description."""
-    if (
-        depth > 100 or value is None or isinstance(value, str | bool | int)
-    ):  # deep enough
+def _culprit(value: object, place: str = "", depth: int = 0) -> _Culprit | None:
+    """Find the first value that JSON can't write, as deep as a request may be."""
+    if depth > _DEEPEST:
         return None
     if isinstance(value, float):
-        return None if isfinite(value) else (place, repr(value))
+        return None if isfinite(value) else _Culprit(place, repr(value))
+    if value is None or isinstance(value, str | int):
+        return None
+    inner: list[tuple[str, object]] = []
     if isinstance(value, dict):
-        inner = ((f"{place}.{key}", item) for key, item in value.items())
+        inner = [(f"{place}.{key}", item) for key, item in value.items()]
     elif isinstance(value, list | tuple):
-        inner = ((f"{place}[{index}]", item) for index, item in enumerate(value))
+        inner = [(f"{place}[{at}]", item) for at, item in enumerate(value)]
     else:
-        return place, f"a {type(value).__name__}"
-    culprits = (_culprit(item, path, depth + 1) for path, item in inner)
-    return next((culprit for culprit in culprits if culprit), None)
+        return _Culprit(place, f"a {type(value).__name__}")
+    for inner_place, item in inner:
+        culprit = _culprit(item, inner_place, depth + 1)
+        if culprit is not None:
+            return culprit
+    return None
 
 
 class Terms(msgspec.Struct, frozen=True, eq=False):
     """The settings of all endpoints: ``params:`` of the benchmark file, and defaults."""
 
-    parallelism: int = 16  # calls in flight at once
-    timeout_s: float | None = None  # of scorers that give none
+    # calls in flight at once
+    parallelism: int = 16
+    # of scorers that give none
+    timeout_s: float | None = None
     max_retries: int | None = None
-    max_wait_s: float | None = None  # the longest wait that an endpoint may ask for
-    replays: bool = False  # nothing is called, so that secrets may be missing
-    judging: ParamsSpec | None = None  # parameters of the judges' models
+    # the longest wait that an endpoint may ask for
+    max_wait_s: float | None = None
+    # nothing is called, so that secrets may be missing
+    replays: bool = False
+    # parameters of the judges' models
+    judging: ParamsSpec | None = None
     # the secrets of the endpoints so far, in their order
     secrets: dict[Secret, None] = msgspec.field(default_factory=dict)
     # remarks on secrets that stand where people read them

@@ -93,7 +93,9 @@ class HttpSender:
 async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Read a body up to a bound, which holds for the uncompressed bytes."""
     is_error = not 200 <= response.status < 300  # HTTP
-    bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
+    bound = max_bytes
+    if is_error:
+        bound = min(max_bytes, _ERROR_PAGE)
     try:
         body = await response.content.readexactly(bound + 1)
     except asyncio.IncompleteReadError as error:
@@ -179,7 +181,9 @@ def _connection_failure(
             fault=Fault.DOWN,
             hint="is the server running, and on this port?",
         )
-    why = os.strerror(number) if number and number > 0 else "no connection"
+    why = "no connection"
+    if number is not None and number > 0:
+        why = os.strerror(number)
     return SendFailure(
         "unreachable", f"{where} can't be reached: {why}", fault=Fault.DOWN
     )
@@ -213,5 +217,7 @@ def _proxy_for(url: str) -> str | None:
             return None
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    # there is no SOCKS in aiohttp
-    return proxy if proxy.startswith(("http://", "https://")) else None
+    if not proxy.startswith(("http://", "https://")):
+        # there is no SOCKS in aiohttp
+        return None
+    return proxy

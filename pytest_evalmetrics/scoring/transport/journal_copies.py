@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 from contextlib import closing, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -22,7 +22,8 @@ from pytest_evalmetrics.scoring.transport.journal_file import (
 from pytest_evalmetrics.scoring.transport.wire import JournalError, PaidAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _HEAD = {"format": "evalmetrics-journal", "version": 1}
@@ -40,17 +41,12 @@ def _reported(problem: str, hint: str | None = None) -> Iterator[None]:
 def export_journal(journal: Path, to: Path) -> int:
     """Write every answer and failure to one file, in the order of their keys."""
     count = 0
-    packs = to.suffix == ".gz"
-    problem = f"the journal {journal} can't be exported to {to}"
     refuse_other_things(journal)
     with (
-        _reported(problem),
+        _reported(f"the journal {journal} can't be exported to {to}"),
         closing(JournalFile(journal, readonly=True)) as log,
         replacing(to) as plain,
-        # no name and no time in it: the same answers, the same bytes
-        gzip.GzipFile("", "wb", fileobj=plain, mtime=0)
-        if packs
-        else nullcontext(plain) as file,
+        _packing(plain, to) as file,
     ):
         file.write(_line(_HEAD))
         for key, kept in log.all():
@@ -63,6 +59,22 @@ def export_journal(journal: Path, to: Path) -> int:
                 line |= {name: getattr(kept, name) for name in _EXPORTED}
             file.write(_line(line))
     return count
+
+
+def _packing(
+    plain: IO[bytes], to: Path
+) -> AbstractContextManager[IO[bytes] | gzip.GzipFile]:
+    """Compress what is written to a file that is named so."""
+    if to.suffix != ".gz":
+        return nullcontext(plain)
+    # no name and no time in it: the same answers, the same bytes
+    return gzip.GzipFile("", "wb", fileobj=plain, mtime=0)
+
+
+def _opened(source: Path) -> IO[bytes] | gzip.GzipFile:
+    if source.suffix == ".gz":
+        return gzip.open(source)
+    return source.open("rb")
 
 
 def import_journal(journal: Path, source: Path) -> int:
@@ -111,7 +123,7 @@ def _line(value: dict[str, object]) -> bytes:
 
 def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
     number = 0
-    with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
+    with _opened(source) as file:
         for number, line in enumerate(file, start=1):
             try:
                 value = json.loads(line)
@@ -139,11 +151,17 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
         raise ValueError("it is empty")
 
 
-def _entry(value: Any) -> tuple[bytes, Kept]:
-    key = bytes.fromhex(value["key"])
-    if "failure" in value:
-        names = KeptFailure.__struct_fields__
-        failure = {name: value["failure"][name] for name in names}
-        return key, msgspec.convert(failure, KeptFailure)
-    answer = {name: value[name] for name in PaidAnswer.__struct_fields__}
-    return key, msgspec.convert(answer, PaidAnswer)
+def _entry(value: object) -> tuple[bytes, Kept]:
+    """Read a line; every field has to be there, also one that has a default."""
+    entry = msgspec.convert(value, dict[str, object])
+    key = bytes.fromhex(msgspec.convert(entry["key"], str))
+    if "failure" in entry:
+        failure = msgspec.convert(entry["failure"], dict[str, object])
+        return key, msgspec.convert(_fields_of(failure, KeptFailure), KeptFailure)
+    return key, msgspec.convert(_fields_of(entry, PaidAnswer), PaidAnswer)
+
+
+def _fields_of(
+    entry: Mapping[str, object], record: type[msgspec.Struct]
+) -> dict[str, object]:
+    return {name: entry[name] for name in record.__struct_fields__}

@@ -83,7 +83,9 @@ def record_of(key: bytes, kept: Kept) -> bytes:
     """Write an answer or a failure as a line."""
     if isinstance(kept, PaidAnswer):
         return _record(b"a", key, _ENCODER.encode(kept))
-    hint = None if kept.hint is None else _cut(kept.hint)
+    hint = kept.hint
+    if hint is not None:
+        hint = _cut(hint)
     kept = structs.replace(
         kept, kind=_cut(kept.kind), message=_cut(kept.message), hint=hint
     )
@@ -92,7 +94,8 @@ def record_of(key: bytes, kept: Kept) -> bytes:
 
 def _cut(text: str) -> str:
     """Cut a text, and escape half a surrogate pair, which UTF-8 can't hold."""
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST - 1]}…"
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -106,7 +109,9 @@ def _payload(data: bytes | mmap.mmap, start: int) -> bytes | None:
         return None
     payload = data[start + _PREFIX : start + _PREFIX + length]
     is_whole = len(payload) == length > _JSON_AT
-    return payload if is_whole and crc32(payload) == expected else None
+    if not is_whole or crc32(payload) != expected:
+        return None
+    return payload
 
 
 class JournalFile:
@@ -127,7 +132,9 @@ class JournalFile:
         self._open()
 
     def _open(self) -> None:
-        flags = os.O_RDONLY if self._readonly else os.O_RDWR | os.O_APPEND
+        flags = os.O_RDWR | os.O_APPEND
+        if self._readonly:
+            flags = os.O_RDONLY
         self._file = os.open(self._path, flags | getattr(os, "O_BINARY", 0))
         state = os.fstat(self._file)
         self._inode = state.st_ino
@@ -252,8 +259,9 @@ class JournalFile:
             answer = self._answer_at(place)
             if answer is not None:
                 return answer
-        place = self._failures.get(key) if failures else None
-        return None if place is None else self._failure_at(place)
+        if failures and key in self._failures:
+            return self._failure_at(self._failures[key])
+        return None
 
     def used(self, key: bytes) -> float:
         """Return when an answer was last used, as noted; 0 if it was not."""
@@ -272,21 +280,25 @@ class JournalFile:
 
     def _answer_at(self, place: _Place) -> PaidAnswer | None:
         json = self._json_at(place)
-        with suppress(msgspec.MsgspecError):
-            return None if json is None else _ANSWERS.decode(json)
+        if json is not None:
+            with suppress(msgspec.MsgspecError):
+                return _ANSWERS.decode(json)
         return None
 
     def _failure_at(self, place: _Place) -> KeptFailure | None:
         json = self._json_at(place)
-        with suppress(msgspec.MsgspecError):
-            return None if json is None else _FAILURES.decode(json)
+        if json is not None:
+            with suppress(msgspec.MsgspecError):
+                return _FAILURES.decode(json)
         return None
 
     def _json_at(self, place: _Place) -> bytes | None:
         start = place.start - _PREFIX
         record = _read(self._file, start, _PREFIX + place.length)
         payload = _payload(record, 0)
-        return None if payload is None else payload[_JSON_AT:]
+        if payload is None:
+            return None
+        return payload[_JSON_AT:]
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -320,7 +332,9 @@ class JournalFile:
         # In one piece, so that those of several processes don't mix. Another process may have put a
         # new file in the place of this one: then it is written again, for the answer would be lost.
         while True:
-            cut = b"\n%s\n" % _CUT if self._is_cut else b""
+            cut = b""
+            if self._is_cut:
+                cut = b"\n%s\n" % _CUT
             self._is_cut = True
             written = os.write(self._file, cut + lines)
             if written < len(cut) + len(lines):

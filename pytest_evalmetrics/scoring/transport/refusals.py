@@ -193,33 +193,53 @@ def _status_of(document: JsonObject) -> int:
     if "estimated_time" in document:
         # a model of Hugging Face that is being loaded
         return 503
+    status = _status_in(document)
     if document.get("error_code"):
-        return _status_in(document) or _UNKNOWN
+        return status or _UNKNOWN
     has_words = any(document.get(key) for key in ("error", "message", "title"))
-    return (_status_in(document) or 0) if has_words else 0
+    if status is None or not has_words:
+        return 0
+    return status
 
 
 def _errors_in(document: JsonObject) -> Iterator[JsonObject]:
     """Yield the objects of a document that are errors."""
-    error = document.get("error")
-    choices = document.get("choices")
-    if not error and isinstance(choices, list) and choices:
-        first = choices[0]
-        error = first.get("error") if isinstance(first, dict) else None
+    candidates = (
+        document.get("error") or _error_of_choice(document),
+        _fault_in(document),
+        _first_of(document.get("errors")),
+        _state_in(document),
+    )
+    for candidate in candidates:
+        if isinstance(candidate, dict):
+            yield candidate
+
+
+def _first_of(value: JsonValue) -> JsonValue:
+    """Return the first item of a list; None for anything else."""
+    return value[0] if isinstance(value, list) and value else None
+
+
+def _error_of_choice(document: JsonObject) -> JsonValue:
+    """Return the error of a router whose model failed midway."""
+    choice = _first_of(document.get("choices"))
+    return choice.get("error") if isinstance(choice, dict) else None
+
+
+def _fault_in(document: JsonObject) -> JsonValue:
+    """Return the fault of Apigee's form, whose code is in its detail."""
     fault = document.get("fault")
     if isinstance(fault, dict) and isinstance(fault.get("detail"), dict):
-        # Apigee's
-        fault = fault["detail"]
-    several = document.get("errors")
-    # Cloudflare's, and those of JSON:API
-    listed = several[0] if isinstance(several, list) and several else None
+        return fault["detail"]
+    return fault
+
+
+def _state_in(document: JsonObject) -> JsonValue:
+    """Return the state of MiniMax's form, unless it is a success."""
     state = document.get("base_resp")
-    # MiniMax's
     if isinstance(state, dict) and state.get("status_code") in (0, None):
-        state = None
-    for one in (error, fault, listed, state):
-        if isinstance(one, dict):
-            yield one
+        return None
+    return state
 
 
 def _status_in(error: JsonObject) -> int | None:
@@ -375,7 +395,9 @@ def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
         with suppress(ValueError, OverflowError):
             now = _timestamp(headers.get("Date", ""))
         seconds = until - now
-    return seconds if seconds > 0 and math.isfinite(seconds) else None
+    if seconds <= 0 or not math.isfinite(seconds):
+        return None
+    return seconds
 
 
 def _timestamp(date: str) -> float:

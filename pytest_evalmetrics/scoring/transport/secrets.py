@@ -77,7 +77,10 @@ def _is_no_word(text: str) -> bool:
     if len(text) < _SHORTEST_PART or len(tokens) < 3:
         return False
     mean = sum(map(len, tokens)) / len(tokens)
-    return mean < (2.5 if len(text) < 2 * _SHORTEST_PART else 3.5)
+    longest = 3.5
+    if len(text) < 2 * _SHORTEST_PART:
+        longest = 2.5
+    return mean < longest
 
 
 _KEY = re.compile(
@@ -103,7 +106,8 @@ def keys_in(text: str) -> list[Secret]:
 
 def secrets_in_url(url: str, environ: Mapping[str, str] | None = None) -> list[Secret]:
     """Find the secrets that a URL's path or query holds, as ``${NAME}`` puts them there."""
-    environ = os.environ if environ is None else environ
+    if environ is None:
+        environ = os.environ
     parts = urlsplit(url)
     text = f"{parts.path}?{parts.query}"
     secrets = []
@@ -113,8 +117,8 @@ def secrets_in_url(url: str, environ: Mapping[str, str] | None = None) -> list[S
         if is_there and is_secret and not is_placeholder(value):
             secrets.append(Secret(variable, variable, value))
     if not secrets:
-        segments = re.split(r"[/?&=#]", text)
-        secrets = [Secret("in the URL", "", s) for s in segments if looks_like_key(s)]
+        segments = filter(looks_like_key, re.split(r"[/?&=#]", text))
+        secrets = [Secret("in the URL", "", segment) for segment in segments]
     return secrets
 
 
@@ -138,7 +142,9 @@ class _Form(msgspec.Struct, frozen=True):
     def of(cls, text: str, least: int, *, is_coded: bool = False) -> _Form:
         """Make a form; `least` is the text's length if only the whole is hidden."""
         text = _folded(text)
-        size = (least + 1) // 2 if least < len(text) else len(text)
+        size = len(text)
+        if least < len(text):
+            size = (least + 1) // 2
         places = range(0, len(text) - size + 1, size)
         pieces = tuple((at, text[at : at + size]) for at in places)
         return cls(text=text, least=least, is_coded=is_coded, pieces=pieces)
@@ -149,13 +155,15 @@ class _Form(msgspec.Struct, frozen=True):
             start = folded.find(piece)
             while start >= 0:
                 first, last = self._grown(folded, at, start, len(piece))
-                is_whole = last - first == len(self.text)
-                is_long = last - first >= self.least
-                if is_whole or (
-                    is_long and (self.is_coded or _is_no_word(text[first:last]))
-                ):
+                if self._hides(text[first:last]):
                     yield first, last
                 start = folded.find(piece, start + 1)
+
+    def _hides(self, run: str) -> bool:
+        """Check whether a run of the form's characters shows the secret."""
+        if len(run) == len(self.text):
+            return True
+        return len(run) >= self.least and (self.is_coded or _is_no_word(run))
 
     def _grown(self, folded: str, at: int, start: int, size: int) -> tuple[int, int]:
         """Return the longest run of the form's characters around one of its pieces."""
@@ -181,8 +189,10 @@ def _forms_of(value: str) -> Iterator[_Form]:
     }
     for text in plain:
         yield _Form.of(text, len(text))
+    own = value
     public = _PUBLIC.match(value)
-    own = value[public.end() :] if public else value
+    if public is not None:
+        own = value[public.end() :]
     if len(own) > _SHORTEST_PART:
         yield _Form.of(own, _SHORTEST_PART)
     coded = {value.encode().hex()}
@@ -257,14 +267,16 @@ class Secret:
 
 def _hidden(text: str, forms: tuple[_Form, ...]) -> str:
     hidden = text
-    for layer in range(_LAYERS + 1):
+    for _ in range(_LAYERS + 1):
         spans = _spans(text, forms)
         for start, end in reversed(spans):
             text = f"{text[:start]}{HIDDEN}{text[end:]}"
-        hidden = text if spans else hidden
-        has_escapes = any(mark in text for mark in "\\%&")
-        plain = _ESCAPE.sub(_character, text) if has_escapes else text
-        if layer == _LAYERS or plain == text:
+        if spans:
+            hidden = text
+        if not any(mark in text for mark in "\\%&"):
+            break
+        plain = _ESCAPE.sub(_character, text)
+        if plain == text:
             break
         text = plain
     return hidden
@@ -307,7 +319,8 @@ def _character(escape: re.Match[str]) -> str:
 
 def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
     """Find a secret by its name, in the variables that may hold it in their order."""
-    environ = os.environ if environ is None else environ
+    if environ is None:
+        environ = os.environ
     upper = name.upper()
     tried = dict.fromkeys((name, upper, upper.replace("-", "_").replace("/", "_")))
     for variable in tried:
@@ -330,7 +343,9 @@ def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
             about=name,
         )
     empty = [variable for variable in tried if variable in environ]
-    but = f" ({', '.join(empty)} is set, but empty)" if empty else ""
+    but = ""
+    if empty:
+        but = f" ({', '.join(empty)} is set, but empty)"
     raise SecretError(
         f"the secret {name!r} is not in the environment{but}",
         hint=f"set one of these environment variables: {', '.join(tried)}",

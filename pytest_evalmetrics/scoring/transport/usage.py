@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections import Counter, defaultdict, deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -37,8 +37,12 @@ class Tokens(msgspec.Struct, frozen=True):
 
     def cost(self, price: PriceSpec) -> float:
         """Return the price of the call."""
-        of_read = price.input if price.cache_read is None else price.cache_read
-        of_write = price.input if price.cache_write is None else price.cache_write
+        of_read = price.input
+        if price.cache_read is not None:
+            of_read = price.cache_read
+        of_write = price.input
+        if price.cache_write is not None:
+            of_write = price.cache_write
         uncached = self.prompt - self.cache_read - self.cache_write
         millions = (
             uncached * price.input
@@ -52,23 +56,23 @@ class Tokens(msgspec.Struct, frozen=True):
 class Usage(msgspec.Struct):
     """The usage of one label."""
 
-    calls: int = 0  # answers, also those of the journal
-    from_journal: int = 0  # answers that cost nothing now
-    requests: int = (
-        0  # HTTP requests that were sent in this run for the answers, retries included
-    )
-    failed: int = 0  # calls that ended in an error
+    # answers, also those of the journal
+    calls: int = 0
+    # answers that cost nothing now
+    from_journal: int = 0
+    # HTTP requests that were sent in this run for the answers, retries included
+    requests: int = 0
+    # calls that ended in an error
+    failed: int = 0
     # of the answers that give them, also those of the journal: the same for a run that was
     # interrupted and for one that was not
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
-    without_tokens: int = (
-        0  # answers that don't give their tokens: the sums are without them
-    )
-    latency_s: float = (
-        0.0  # seconds, of the attempts that succeeded, when they were paid for
-    )
+    # answers that don't give their tokens: the sums are without them
+    without_tokens: int = 0
+    # seconds, of the attempts that succeeded, when they were paid for
+    latency_s: float = 0.0
     # of all calls, and of those that were sent in this run; None without a price, or where an
     # answer doesn't give its tokens
     cost: float | None = None
@@ -95,10 +99,8 @@ def tokens_of(body: JsonValue) -> Tokens | None:
     else:
         # Anthropic's input_tokens are without them
         prompt += read + write
-    for key in ("prompt_tokens_details", "input_tokens_details"):
-        details = usage.get(key)
-        if isinstance(details, dict) and not read:
-            read = min(prompt, _count(details, "cached_tokens") or 0)
+    if not read:
+        read = min(prompt, _cached_of_details(usage))
     total = max(prompt + completion, _count(usage, "total_tokens") or 0)
     return Tokens(
         prompt=prompt,
@@ -107,6 +109,17 @@ def tokens_of(body: JsonValue) -> Tokens | None:
         cache_read=read,
         cache_write=write,
     )
+
+
+def _cached_of_details(usage: JsonObject) -> int:
+    """Read the tokens of the provider's cache where OpenAI's APIs give them."""
+    for key in ("prompt_tokens_details", "input_tokens_details"):
+        details = usage.get(key)
+        if isinstance(details, dict):
+            cached = _count(details, "cached_tokens")
+            if cached:
+                return cached
+    return 0
 
 
 def _count(usage: JsonObject, *names: str) -> int | None:
@@ -136,21 +149,28 @@ class UsageTally:
         tokens = tokens_of(answer.body)
         sent_now = not answer.from_journal
         usage.calls += 1
-        usage.from_journal += answer.from_journal
-        usage.requests += answer.attempts * sent_now
         usage.latency_s += answer.latency_s
+        if sent_now:
+            usage.requests += answer.attempts
+        else:
+            usage.from_journal += 1
         if tokens is None:
             usage.without_tokens += 1
         else:
             usage.prompt_tokens += tokens.prompt
             usage.completion_tokens += tokens.completion
             usage.total_tokens += tokens.total
-        cost = math.nan if tokens is None or price is None else tokens.cost(price)
+        cost = math.nan
         if price is not None:
             self._currencies.add(price.currency)
+            if tokens is not None:
+                cost = tokens.cost(price)
         usage.cost = (usage.cost or 0.0) + cost
-        if sent_now or not math.isnan(cost):
-            usage.cost_now = (usage.cost_now or 0.0) + cost * sent_now
+        if sent_now:
+            usage.cost_now = (usage.cost_now or 0.0) + cost
+        elif not math.isnan(cost):
+            # a priced answer of the journal costs nothing now, which is known
+            usage.cost_now = usage.cost_now or 0.0
 
     def failed(self, label: str, requests: int) -> None:
         """Count a call that ended in an error after so many requests."""
@@ -159,9 +179,12 @@ class UsageTally:
 
     def cost_now(self) -> float | None:
         """Return the cost of this run so far, or None if a price is unknown."""
-        costs = [usage.cost_now for usage in self._usage.values()]
-        total = math.fsum(math.nan if cost is None else cost for cost in costs)
-        return total if costs and not math.isnan(total) else None
+        costs: list[float] = []
+        for usage in self._usage.values():
+            if usage.cost_now is None or math.isnan(usage.cost_now):
+                return None
+            costs.append(usage.cost_now)
+        return math.fsum(costs) if costs else None
 
     @property
     def currency(self) -> str:
@@ -180,12 +203,13 @@ class UsageTally:
     def of(self, label: str) -> Usage:
         """Return the sums of a label."""
         usage = self._usage.get(label, Usage())
-        unknown = {
-            n: None
-            for n in ("cost", "cost_now")
-            if math.isnan(getattr(usage, n) or 0.0)
-        }
-        return structs.replace(usage, **unknown)
+        return structs.replace(
+            usage, cost=_known(usage.cost), cost_now=_known(usage.cost_now)
+        )
+
+
+def _known(cost: float | None) -> float | None:
+    return None if cost is None or math.isnan(cost) else cost
 
 
 class Budget:
@@ -195,24 +219,20 @@ class Budget:
         self,
         # of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words
         limits: Mapping[str, tuple[float, str]],
-        path: Path | None = None,  # a SQLite file that the run's processes share
-        started: float
-        | None = None,  # of the seconds, since 1970; else with the first call
+        # a SQLite file that the run's processes share
+        path: Path | None = None,
+        # of the seconds, since 1970; else with the first call
+        started: float | None = None,
     ) -> None:
         self.limits = limits
-        self.begun = 0  # rollouts that have sent nothing yet
+        # rollouts that have sent nothing yet
+        self.begun = 0
         self._spent = {"requests": 0.0, "tokens": 0.0, "cost": 0.0}
         self._started = started
         self._db: sqlite3.Connection | None = None
         if path is not None:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            options: Any = {"isolation_level": None, "check_same_thread": False}
-            self._db = db = sqlite3.connect(path, timeout=30, **options)
-            db.execute("PRAGMA synchronous = OFF")
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
-            )
-            db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
+            self._db = _shared_counts(path)
 
     def spent(self) -> dict[str, float]:
         """Return the usage so far, by the names of the limits."""
@@ -230,12 +250,10 @@ class Budget:
         """Return the limit that is reached, in words; empty while none is."""
         spent = self.spent()
         spent["requests"] += self.begun  # each sends one request at least
-        reached = (
-            words
-            for name, (limit, words) in self.limits.items()
-            if spent[name] >= limit
-        )
-        return next(reached, "")
+        for name, (limit, words) in self.limits.items():
+            if spent[name] >= limit:
+                return words
+        return ""
 
     def add(self, requests: int, tokens: int, cost: float) -> None:
         """Count a call that was sent."""
@@ -264,6 +282,19 @@ class Budget:
         return f"{', '.join(used)} spent"
 
 
+def _shared_counts(path: Path) -> sqlite3.Connection:
+    """Open the file in which the processes of a run count together."""
+    db = sqlite3.connect(
+        path, timeout=30, isolation_level=None, check_same_thread=False
+    )
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
+    )
+    db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
+    return db
+
+
 class Forecast(msgspec.Struct, frozen=True):
     """The expected usage of the calls that are still to be made; None for an unknown part."""
 
@@ -278,12 +309,18 @@ class Forecast(msgspec.Struct, frozen=True):
         if not usage.calls:
             return cls(calls)
         counted = usage.calls - usage.without_tokens
-        tokens = usage.total_tokens / counted * calls if counted else None
+        tokens = None
+        if counted:
+            tokens = usage.total_tokens / counted * calls
         cost = None
         if usage.cost is not None:
             cost = usage.cost / usage.calls * calls
+        latency_s = usage.latency_s / usage.calls
         return cls(
-            calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism
+            calls=calls,
+            tokens=tokens,
+            cost=cost,
+            seconds=latency_s * calls / parallelism,
         )
 
     @property
@@ -327,8 +364,8 @@ class Progress:
         *,
         report: Callable[[Progress], None] | None = None,
         every_s: float = 30.0,
-        calls: Callable[[], int] | None = None,
-        cost: Callable[[], str] | None = None,
+        calls: Callable[[], int] = lambda: 0,
+        cost: Callable[[], str] = lambda: "",
         budget: Budget | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -389,19 +426,23 @@ class Progress:
         """The progress in one line: ``120/400 rows (30%), accuracy 0.71 so far, ...``."""
         return ", ".join(self._parts())
 
-    def _parts(self) -> Iterator[str]:
-        one = (self.total or self.done) == 1
-        unit = self.unit.removesuffix("s") if one else self.unit
+    def _count(self) -> str:
+        """Write how many rows are done, of how many."""
+        unit = self.unit
+        if (self.total or self.done) == 1:
+            unit = unit.removesuffix("s")
         if self.total:
-            yield f"{self.done}/{self.total} {unit} ({self.share:.0%})"
-        else:
-            yield f"{self.done} {unit}"
+            return f"{self.done}/{self.total} {unit} ({self.share:.0%})"
+        return f"{self.done} {unit}"
+
+    def _parts(self) -> Iterator[str]:
+        yield self._count()
         score = self.score()
         if score is not None:
             name, value = score
             yield f"{name} {value:.3g} so far"
         yield self._time()
-        calls = 0 if self._calls is None else self._calls()
+        calls = self._calls()
         if calls:
             yield many(calls, "call")
         if self.from_journal:
@@ -411,9 +452,10 @@ class Progress:
                 f"{kind} {count}" for kind, count in self.failures.items()
             )
             yield f"{self.failures.total()} failed ({kinds})"
+        cost = self._cost()
         if self._budget is not None:
             yield self._budget.text
-        elif self._cost is not None and (cost := self._cost()):
+        elif cost:
             yield f"cost {cost}"
 
     def _time(self) -> str:
@@ -452,4 +494,6 @@ def duration(seconds: float) -> str:
     hours, over = divmod(minutes, 60)
     if hours:
         return f"{hours} h {over:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+    if minutes:
+        return f"{minutes} min {rest:02} s"
+    return f"{rest} s"

@@ -169,6 +169,8 @@ class Clock(msgspec.Struct, frozen=True):
 
 _SHOWN = 200  # characters of an endpoint's own words
 _LOOKED_AT = 8192
+# where an error has its words, in the order in which they are asked
+_WORD_KEYS = ("error", "message", "detail", "title")
 _JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 _HTML_START = re.compile(r"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
@@ -185,35 +187,43 @@ def text_of(raw: RawResponse) -> str:
     """Check and decode the body of a 2xx answer."""
     media, _, parameters = raw.headers.get("Content-Type", "").partition(";")
     media = media.strip().lower()
-    is_json = _JSON_TYPE.fullmatch(media)
-    lenient = "" if is_json else raw.body.decode("utf-8", errors="replace")
     if not raw.body or raw.body.isspace():
         raise SendFailure(
             "empty", f"answered {status_text(raw.status)} with an empty body"
         )
-    if media in ("text/html", "application/xhtml+xml") or _HTML_START.match(lenient):
-        raise SendFailure(
-            "html",
-            f"answered {status_text(raw.status)} with an HTML page, not with JSON",
-            text=lenient,
-            hint="is it the right URL, and is there no login or proxy page in between?",
-        )
-    if media and not is_json:
-        hint = "let the endpoint send the header Content-Type: application/json"
-        if media == "text/event-stream":
-            hint = "it streams: ask for one whole answer (stream: false)"
-        raise SendFailure(
-            "content-type",
-            f"answered with the content type {media}, expected application/json",
-            text=lenient,
-            hint=hint,
-        )
+    if _JSON_TYPE.fullmatch(media) is None:
+        _refuse_other_type(raw, media)
     charset = _CHARSET.search(parameters)
-    encoding = charset[1].lower() if charset else "utf-8"
+    encoding = "utf-8"
+    if charset is not None:
+        encoding = charset[1].lower()
     try:
         return raw.body.decode(encoding).removeprefix("\ufeff")
     except (UnicodeDecodeError, LookupError):
         raise SendFailure("invalid-json", f"the answer is not in {encoding}") from None
+
+
+def _refuse_other_type(raw: RawResponse, media: str) -> None:
+    """Refuse a page, and whatever its head calls something else than JSON."""
+    text = raw.body.decode("utf-8", errors="replace")
+    if media in ("text/html", "application/xhtml+xml") or _HTML_START.match(text):
+        raise SendFailure(
+            "html",
+            f"answered {status_text(raw.status)} with an HTML page, not with JSON",
+            text=text,
+            hint="is it the right URL, and is there no login or proxy page in between?",
+        )
+    if not media:
+        return
+    hint = "let the endpoint send the header Content-Type: application/json"
+    if media == "text/event-stream":
+        hint = "it streams: ask for one whole answer (stream: false)"
+    raise SendFailure(
+        "content-type",
+        f"answered with the content type {media}, expected application/json",
+        text=text,
+        hint=hint,
+    )
 
 
 def parse_json(text: str) -> JsonValue:
@@ -262,22 +272,33 @@ def own_words(text: str, hide: Callable[[str], str]) -> str:
     """Return an endpoint's own words, short and in one line, with secrets hidden before any cut."""
     text = hide(text)
     try:
-        words: JsonValue = json.loads(text)
-        while isinstance(words, dict):  # {"error": {"message": ...}} and the like
-            keys = ("error", "message", "detail", "title")
-            inner = [words[key] for key in keys if words.get(key)]
-            if not inner:
-                break
-            words = inner[0]
-        words = (
-            words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
-        )
+        words = _words_of_json(json.loads(text))
     except (ValueError, RecursionError):
-        words = text[:_LOOKED_AT]
-        if _HTML_START.match(words):
-            title = _TITLE.search(words)
-            words = title.group(1) if title else _TAGS.sub(" ", words)
-    words = " ".join(
-        "".join(c if c.isprintable() else " " for c in words[:_LOOKED_AT]).split()
-    )
-    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+        words = _words_of_page(text[:_LOOKED_AT])
+    printable = [c if c.isprintable() else " " for c in words[:_LOOKED_AT]]
+    words = " ".join("".join(printable).split())
+    if len(words) <= _SHOWN:
+        return words
+    return f"{words[: _SHOWN - 1]}…"
+
+
+def _words_of_json(value: JsonValue) -> str:
+    """Return the text of ``{"error": {"message": ...}}`` and the like; else the JSON itself."""
+    while isinstance(value, dict):
+        inner = [value[key] for key in _WORD_KEYS if value.get(key)]
+        if not inner:
+            break
+        value = inner[0]
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _words_of_page(text: str) -> str:
+    """Return the title of an HTML page, else its text; other text as it is."""
+    if _HTML_START.match(text) is None:
+        return text
+    title = _TITLE.search(text)
+    if title is not None:
+        return title[1]
+    return _TAGS.sub(" ", text)

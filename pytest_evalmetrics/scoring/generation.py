@@ -8,7 +8,7 @@ import json
 import math
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -49,12 +49,14 @@ class Generated(msgspec.Struct, frozen=True):
     """One answer to one row."""
 
     reply: Reply
-    response: Mapping[str, object]  # as a body of OpenAI's API
-    latency_s: float  # seconds that it took when it was paid for
-    cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
-    more: Mapping[str, object] = msgspec.field(
-        default_factory=dict
-    )  # further keys of a target's answer
+    # as a body of OpenAI's API
+    response: Mapping[str, object]
+    # seconds that it took when it was paid for
+    latency_s: float
+    # of the tokens; NaN without a price, or without tokens
+    cost: float = math.nan
+    # further keys of a target's answer
+    more: Mapping[str, object] = msgspec.field(default_factory=dict)
     # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning
     failure: RowError | None = None
 
@@ -73,23 +75,20 @@ class Generated(msgspec.Struct, frozen=True):
     @property
     def measured(self) -> dict[str, float]:
         """Its columns, by the names of `GENERATED_SCORES`; NaN for unknown ones."""
-        tokens = self.reply.tokens
-        used = (math.nan, math.nan, math.nan)
-        if tokens is not None:
-            used = (
-                float(tokens.prompt),
-                float(tokens.completion),
-                float(tokens.total),
-            )
-        prompt, completion, total = used
-        return {
-            "input_tokens": prompt,
-            "output_tokens": completion,
-            "total_tokens": total,
+        measured = {
+            "input_tokens": math.nan,
+            "output_tokens": math.nan,
+            "total_tokens": math.nan,
             "latency_s": self.latency_s,
             "cost": self.cost,
             "truncated": float(self.reply.finish_reason == "length"),
         }
+        tokens = self.reply.tokens
+        if tokens is not None:
+            measured["input_tokens"] = float(tokens.prompt)
+            measured["output_tokens"] = float(tokens.completion)
+            measured["total_tokens"] = float(tokens.total)
+        return measured
 
 
 # both make the first call of a row before anything is awaited: calls are counted in the order of
@@ -110,7 +109,9 @@ def make_generator(
             f"depends: no file matches {pattern!r}, relative to the folder of the benchmark file",
             line=line_of("depends", spec.depends.index(pattern)),
         )
-    files = depends.digest(spec.depends, folder) if spec.depends else ""
+    files = ""
+    if spec.depends:
+        files = depends.digest(spec.depends, folder)
     try:
         if spec.target is not None:
             return TargetGenerator(spec.target, terms, files)
@@ -126,6 +127,7 @@ def make_generator(
 
 # the kinds of answers that a model gives on purpose: they are paid for, kept and not asked again
 _ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off", "no-answer"})
+_WITHOUT_COST = tuple(name for name in GENERATED_SCORES if name != "cost")
 
 
 class ModelGenerator:
@@ -136,23 +138,25 @@ class ModelGenerator:
     def __init__(
         self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms, files: str = ""
     ) -> None:
-        self._versions = {"depends": files} if files else None
+        # further versions that its answers depend on
+        self._versions: dict[str, str] = {}
+        if files:
+            self._versions["depends"] = files
         self._model = chat_model(model, terms, spec.params)
-        priced = self._model.price is not None
-        self.scores = tuple(
-            name for name in GENERATED_SCORES if name != "cost" or priced
-        )
+        self.scores = tuple(GENERATED_SCORES)
         # the names of its models without a price, which no budget in money can count
-        self.unpriced_names = () if priced else (model.name,)
+        self.unpriced_names: tuple[str, ...] = ()
+        if self._model.price is None:
+            self.scores = _WITHOUT_COST
+            self.unpriced_names = (model.name,)
         self._prompt = compile_prompt(spec.prompt_template)
-        self._more: Mapping[str, Rendered] = {
-            key: compile_templates(value, key, body=True)
-            for key, value in (
-                ("tools", spec.tools),
-                ("response_format", spec.response_format),
+        self._more: dict[str, Rendered] = {}
+        if spec.tools is not None:
+            self._more["tools"] = compile_templates(spec.tools, "tools", body=True)
+        if spec.response_format is not None:
+            self._more["response_format"] = compile_templates(
+                spec.response_format, "response_format", body=True
             )
-            if value is not None
-        }
 
     async def generate(
         self, row: Mapping[str, object], sample: int, calls: Calls
@@ -163,30 +167,34 @@ class ModelGenerator:
         more = {key: render(context) for key, render in self._more.items()}
         request = self._model.request(self._prompt(context), **more)
 
-        def read(body: JsonValue) -> tuple[Reply, RowError | None]:
-            try:
-                return read_reply(body, self._model.end_token), None
-            except RowError as error:
-                if error.kind not in _ON_PURPOSE:
-                    raise
-                finish = "length" if error.kind == "cut-off" else ""
-                return Reply("", finish_reason=finish, tokens=tokens_of(body)), error
-
         body = await calls.post(
             self._model.endpoint,
             request,
             kind="generate/1",
-            check=read,
+            check=self._read,
             versions=self._versions,
         )
-        reply, failure = read(body)
-        tokens = reply.tokens
-        price = self._model.price
-        cost = math.nan if tokens is None or price is None else tokens.cost(price)
+        reply, failure = self._read(body)
+        cost = math.nan
+        if reply.tokens is not None and self._model.price is not None:
+            cost = reply.tokens.cost(self._model.price)
         response = object_of(body)
         if "choices" not in response:
             response = _as_completion(response, reply)
         return Generated(reply, response, calls.latency_s, cost, failure=failure)
+
+    def _read(self, body: JsonValue) -> tuple[Reply, RowError | None]:
+        """Read a body; with the error of one that holds no answer on purpose."""
+        try:
+            return read_reply(body, self._model.end_token), None
+        except RowError as error:
+            if error.kind not in _ON_PURPOSE:
+                raise
+            finish = ""
+            if error.kind == "cut-off":
+                finish = "length"
+            reply = Reply("", finish_reason=finish, tokens=tokens_of(body))
+            return reply, error
 
 
 def _as_completion(body: JsonObject, reply: Reply) -> JsonObject:
@@ -205,9 +213,8 @@ class TargetGenerator:
     """Calls a function with each row; plain ones in threads, so that they run side by side."""
 
     type = "target"
-    scores = tuple(
-        name for name in GENERATED_SCORES if name != "cost"
-    )  # of each answer
+    # of each answer
+    scores = _WITHOUT_COST
 
     def __init__(self, spec: TargetSpec, terms: Terms, files: str = "") -> None:
         self._spec = spec
@@ -235,7 +242,9 @@ class TargetGenerator:
 
     async def answer(self, row: Mapping[str, object], sample: int) -> str:
         """Call the function; return its answer as JSON."""
-        more = {"sample": sample} if self._takes_sample else {}
+        more: dict[str, int] = {}
+        if self._takes_sample:
+            more["sample"] = sample
         given = dict(row)  # a function that changes its row changes no other's
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -272,7 +281,7 @@ def _version_of(spec: TargetSpec, files: str) -> str | None:
 
 
 def _target(reference: str) -> Callable[..., object]:
-    target: Any = targets.find(reference).target
+    target: object = targets.find(reference).target
     if inspect.isclass(target):
         try:
             target = target()
@@ -296,8 +305,7 @@ def _target(reference: str) -> Callable[..., object]:
             message = f"the target {reference!r} can't be called with a row: {called}"
             hint = "write def answer(row): ...; or (row, sample), with the attempt's number"
             raise RegistryError(message, hint=hint) from None
-    answer: Callable[..., object] = target
-    return answer
+    return target
 
 
 async def _in_a_thread(function: Callable[[], object]) -> object:
@@ -339,42 +347,57 @@ def read_answer(value: JsonValue, latency_s: float) -> Generated:
     if isinstance(value, str):
         value = {"content": value}
     if not isinstance(value, dict):
-        wanted = "expected a text, a message, or a mapping with output"
-        raise RowError("no-answer", f"the target gave {value!r:.60}, {wanted}")
-    more = {key: item for key, item in value.items() if key not in _OUR_KEYS}
-    text = next((value[key] for key in _TEXT_KEYS if value.get(key) is not None), None)
+        raise _no_answer(
+            f"{value!r:.60}, expected a text, a message, or a mapping with output"
+        )
     if "choices" in value:
         return Generated(read_reply(value), value, latency_s)
-    calls = tool_calls_of(value)
+    more = {key: item for key, item in value.items() if key not in _OUR_KEYS}
+    text = _text_in(value)
     if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
         body = {"usage": value.get("usage"), **text}
         return Generated(read_reply(body), body, latency_s, more=more)
-    text = "" if text is None and calls else text
-    if not isinstance(text, str):
-        given = (
-            f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
-        )
-        wanted = "expected the answer's text under output"
-        raise RowError("no-answer", f"the target gave {given}, {wanted}")
-    finish = text_of_value(value.get("finish_reason"))
-    reasoning = text_of_value(value.get("reasoning"))
-    if not text.strip() and not calls and reasoning.strip():
-        given = f"reasoning and no answer: {reasoning!r:.60}"
-        raise RowError("no-answer", f"the target gave {given}")
-    # worded as OpenAI's API does, for scorers that read it so
-    message: JsonObject = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = list(calls)
-    reply = Reply(
-        text=text,
-        reasoning=reasoning,
-        tool_calls=calls,
-        finish_reason=finish,
-        message=message,
-        tokens=tokens_of(value),
-    )
-    choice: JsonObject = {"index": 0, "message": message}
+    reply = _reply_in(value, text)
+    choice: JsonObject = {"index": 0, "message": reply.message}
     response: JsonObject = {"choices": [choice]}
     if isinstance(value.get("usage"), dict):
         response["usage"] = value["usage"]
     return Generated(reply, response, latency_s, more=more)
+
+
+def _text_in(answer: JsonObject) -> JsonValue:
+    """Return what stands under the first key for the text of an answer; None without one."""
+    for key in _TEXT_KEYS:
+        if answer.get(key) is not None:
+            return answer[key]
+    return None
+
+
+def _reply_in(answer: JsonObject, text: JsonValue) -> Reply:
+    """Make the reply of a mapping, worded as OpenAI's API does, for scorers that read it so."""
+    calls = tool_calls_of(answer)
+    if text is None and calls:
+        text = ""
+    if not isinstance(text, str):
+        given = f"the keys {', '.join(answer)[:60]}"
+        if text is not None:
+            given = f"{text!r:.60}"
+        raise _no_answer(f"{given}, expected the answer's text under output")
+    reasoning = text_of_value(answer.get("reasoning"))
+    if not text.strip() and not calls and reasoning.strip():
+        raise _no_answer(f"reasoning and no answer: {reasoning!r:.60}")
+    message: JsonObject = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = list(calls)
+    return Reply(
+        text=text,
+        reasoning=reasoning,
+        tool_calls=calls,
+        finish_reason=text_of_value(answer.get("finish_reason")),
+        message=message,
+        tokens=tokens_of(answer),
+    )
+
+
+def _no_answer(given: str) -> RowError:
+    return RowError("no-answer", f"the target gave {given}")

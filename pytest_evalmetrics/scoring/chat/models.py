@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import ModelSpec, PriceSpec
 
 
+_UNKNOWN_TOKENS = (math.nan,) * len(Tokens.__struct_fields__)
+
+
 class Spending:
     """Sums over a model's answers, the same in any order and where the journal gave them."""
 
@@ -35,7 +38,9 @@ class Spending:
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
-        counts = (math.nan,) * 5 if tokens is None else structs.astuple(tokens)
+        counts: tuple[float, ...] = _UNKNOWN_TOKENS
+        if tokens is not None:
+            counts = structs.astuple(tokens)
         self._answers.extend([attempts, latency_s, *counts])
 
     def as_dict(self, price: PriceSpec | None) -> dict[str, Any]:
@@ -55,6 +60,9 @@ class Spending:
                 "p95": p95,
                 "max": seconds[-1],
             }
+        cost: float | None = None
+        if price is not None and not without:
+            cost = tokens.cost(price)
         return {
             "calls": len(answers),
             "requests": sums[0],
@@ -62,7 +70,7 @@ class Spending:
             "completion_tokens": tokens.completion,
             "total_tokens": tokens.total,
             "without_tokens": without,
-            "cost": None if price is None or without else tokens.cost(price),
+            "cost": cost,
             "latency_s": {
                 name: round(float(value), 6) for name, value in latency.items()
             },
@@ -126,7 +134,8 @@ def chat_model(
     inference = dict(spec.inference)
     if params is not None:
         reasoning = reasoning or params.reasoning
-        system_prompt = params.system_prompt if system_prompt is None else system_prompt
+        if system_prompt is None:
+            system_prompt = params.system_prompt
         inference = {**params.inference, **inference}
     if reasoning and reasoning.effort:
         if api == "messages":
@@ -160,7 +169,9 @@ def _endpoint_of(spec: ModelSpec, terms: Terms) -> tuple[Api, Endpoint]:
 
         # the provider is the scope of limits
         provider, slash, _ = spec.name.partition("/")
-        host = re.sub(r"[^\w-]", "-", provider) if slash else "default"
+        host = "default"
+        if slash:
+            host = re.sub(r"[^\w-]", "-", provider)
         url = f"litellm://{host}/{quote(spec.name)}"
         more["sender"] = LiteLlmSender(spec.url, must_send=not terms.replays)
         price = price or price_of(spec.name)

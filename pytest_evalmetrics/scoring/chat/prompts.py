@@ -96,26 +96,21 @@ def _role_of(message: Mapping[str, object]) -> str:
     if isinstance(role, str) and role:
         return _ROLES.get(role, role)
     kind = message.get("type")
-    return _ROLES.get(kind, "") if isinstance(kind, str) else ""
+    if not isinstance(kind, str):
+        return ""
+    return _ROLES.get(kind, "")
 
 
 def _message(value: object, what: str) -> dict[str, object]:
     if isinstance(value, str):
         return {"role": "user", "content": value}
-    role = _role_of(value) if isinstance(value, dict) else ""
-    if not isinstance(value, dict) or not role:
+    if not isinstance(value, dict) or not _role_of(value):
         raise RowError(
             "bad-prompt",
             f"{what} is {value!r:.60}, without a role",
             hint="a message has a role, such as user, and a content",
         )
-    by_type = value.get("role") is None
-    rest = {
-        key: item
-        for key, item in value.items()
-        if key != "role" and not (by_type and key == "type")
-    }
-    message = {"role": role, **rest}
+    message: dict[str, object] = {"role": _role_of(value), **_beside_role(value)}
     calls = message.get("tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = [_tool_call(call) for call in calls]
@@ -123,10 +118,21 @@ def _message(value: object, what: str) -> dict[str, object]:
             # endpoints refuse an empty list
             del message["tool_calls"]
     content = message.get("content")
-    is_parts = isinstance(content, list) and all(map(_is_part, content))
-    if not is_parts and not isinstance(content, str | None):
+    if not isinstance(content, str | None) and not _are_parts(content):
         message["content"] = _content(content, what)
     return message
+
+
+def _beside_role(message: Mapping[str, object]) -> dict[str, object]:
+    """Return the keys of a message but its role, which LangChain calls its type."""
+    rest = {key: item for key, item in message.items() if key != "role"}
+    if message.get("role") is None:
+        rest.pop("type", None)
+    return rest
+
+
+def _are_parts(content: object) -> bool:
+    return isinstance(content, list) and all(map(_is_part, content))
 
 
 def _is_part(value: object) -> bool:
@@ -145,9 +151,12 @@ def _tool_call(call: object) -> object:
     arguments = call.get("args", call.get("arguments", {}))
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
-    function = {"name": call["name"], "arguments": arguments}
-    made = {"type": "function", "function": function}
-    return {"id": call["id"], **made} if call.get("id") else made
+    made: dict[str, object] = {}
+    if call.get("id"):
+        made["id"] = call["id"]
+    made["type"] = "function"
+    made["function"] = {"name": call["name"], "arguments": arguments}
+    return made
 
 
 def _name_calls(messages: list[dict[str, object]]) -> None:
@@ -155,12 +164,10 @@ def _name_calls(messages: list[dict[str, object]]) -> None:
     waiting: list[str] = []
     count = 0
     for message in messages:
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list | tuple) else ():
-            if isinstance(call, dict):
-                count += 1
-                call.setdefault("id", f"call_{count}")
-                waiting.append(str(call["id"]))
+        for call in _calls_in(message):
+            count += 1
+            call.setdefault("id", f"call_{count}")
+            waiting.append(str(call["id"]))
         if message["role"] != "tool":
             continue
         answered = message.get("tool_call_id")
@@ -168,6 +175,13 @@ def _name_calls(messages: list[dict[str, object]]) -> None:
             waiting.remove(answered)
         elif answered is None and waiting:
             message["tool_call_id"] = waiting.pop(0)
+
+
+def _calls_in(message: Mapping[str, object]) -> list[dict[str, object]]:
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list | tuple):
+        return []
+    return [call for call in calls if isinstance(call, dict)]
 
 
 def _content(value: object, what: str) -> str:

@@ -16,7 +16,7 @@ from pytest_evalmetrics.layout import shown
 from pytest_evalmetrics.scoring import transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.transport import Tokens
@@ -149,7 +149,7 @@ def _message_in(body: JsonValue) -> _Message:
 
 
 def _of_completions(body: JsonValue) -> _Message:
-    choices = []
+    choices: list[JsonObject] = []
     if isinstance(body, dict):
         choices = objects_in(body.get("choices"))
     if not choices:
@@ -165,23 +165,28 @@ def _of_completions(body: JsonValue) -> _Message:
     error = choice.get("error") or object_of(body).get("error")
     if error or choice.get("finish_reason") in ("error", "abort"):
         # from a router whose model failed midway
-        raise RowError(
-            "failed-answer", f"the answer holds an error: {shown(error or choice)}"
-        )
+        raise _failed_answer(error or choice)
+    return _Message(_message_of(choice), _finish_reason(choice.get("finish_reason")))
+
+
+def _message_of(choice: JsonObject) -> JsonObject:
+    """Return the message of a choice; of plain completions it is a text alone."""
     message = choice.get("message")
     if message is None and isinstance(choice.get("text"), str):
-        # of plain completions
-        message = {"role": "assistant", "content": choice["text"]}
+        return {"role": "assistant", "content": choice["text"]}
     if not isinstance(message, dict):
         raise RowError("no-message", f"the answer has no message: {shown(choice)}")
-    return _Message(message, _finish_reason(choice.get("finish_reason")))
+    return message
+
+
+def _failed_answer(fault: JsonValue) -> RowError:
+    return RowError("failed-answer", f"the answer holds an error: {shown(fault)}")
 
 
 def _of_responses(body: JsonObject) -> _Message:
     """Read a body of OpenAI's Responses API: a list of items."""
     if body.get("error") or body.get("status") in ("failed", "cancelled"):
-        fault = shown(body.get("error") or body.get("status"))
-        raise RowError("failed-answer", f"the answer holds an error: {fault}")
+        raise _failed_answer(body.get("error") or body.get("status"))
     parts: list[JsonValue] = []
     calls: list[JsonValue] = []
     thoughts: list[str] = []
@@ -197,9 +202,9 @@ def _of_responses(body: JsonObject) -> _Message:
             thoughts += _texts(item.get("summary"), "text")
             thoughts += _texts(item.get("content"), "text")
     text = text_of(parts)
-    if text is None and not calls:
+    if text is None and thoughts and not calls:
         # a reply of reasoning alone has no message, and an empty one is no answer
-        text = "" if thoughts else None
+        text = ""
     message = _message(text, calls, thoughts)
     refusals = _texts(parts, "refusal")
     if refusals:
@@ -290,10 +295,14 @@ _TEXT_PARTS = (None, "text", "input_text", "output_text")
 
 def text_of(content: object) -> str | None:
     """Return the text of a message's content, with its parts joined, or None."""
+    if isinstance(content, str):
+        return content
     if not isinstance(content, list):
-        return content if isinstance(content, str) else None
+        return None
     texts = _texts([part for part in content if _is_text_part(part)], "text")
-    return "".join(texts) if texts else None
+    if not texts:
+        return None
+    return "".join(texts)
 
 
 def _is_text_part(part: object) -> bool:
@@ -390,34 +399,40 @@ def _split(text: str) -> _Parts:
     """Split a text into its answer, and the reasoning that is written into it."""
     if _MARK.search(text) is None:
         return _Parts(answer=text, reasoning="", is_open=False)
-    try:
-        values = json_values(text)
-    except RowError:
-        values = []
     answer = ""
     reasoning = ""
     is_open = False
     at = 0
-    for mark in _MARK.finditer(text):
-        if any(value.start < mark.start() < value.end for value in values):
-            # a judge's words about a tag, inside of its JSON
-            continue
+    for mark in _marks_outside_json(text):
         before = text[at : mark.start()]
-        if mark["end"] is not None:
-            # without a beginning it is the prompt's template that began the reasoning
-            reasoning += before if is_open else answer + before
-            answer = answer if is_open else ""
-            is_open = False
-        elif is_open:
-            # named in the reasoning
-            continue
-        else:
+        if mark["end"] is None:
+            if is_open:
+                # named in the reasoning
+                continue
             answer += before
             is_open = True
+        elif is_open:
+            reasoning += before
+            is_open = False
+        else:
+            # without a beginning it is the prompt's template that began the reasoning
+            reasoning += answer + before
+            answer = ""
         at = mark.end()
+    rest = text[at:]
     if is_open:
-        return _Parts(answer=answer, reasoning=reasoning + text[at:], is_open=True)
-    return _Parts(answer=answer + text[at:], reasoning=reasoning, is_open=False)
+        return _Parts(answer=answer, reasoning=reasoning + rest, is_open=True)
+    return _Parts(answer=answer + rest, reasoning=reasoning, is_open=False)
+
+
+def _marks_outside_json(text: str) -> Iterator[re.Match[str]]:
+    """Yield the marks of reasoning, but for a judge's words about a tag inside of its JSON."""
+    values: list[PlacedJson] = []
+    with suppress(RowError):
+        values = json_values(text)
+    for mark in _MARK.finditer(text):
+        if not any(value.start < mark.start() < value.end for value in values):
+            yield mark
 
 
 def json_values(text: str) -> list[PlacedJson]:
@@ -525,7 +540,9 @@ def json_in(reply: Reply) -> JsonValue:
     last_keys: list[object] = []
 
     def read(value: JsonValue) -> JsonValue:
-        keys = sorted(value) if isinstance(value, dict) else None
+        keys: list[str] | None = None
+        if isinstance(value, dict):
+            keys = sorted(value)
         if last_keys and keys != last_keys[0]:
             raise RowError("no-json", "another object")
         last_keys.append(keys)
@@ -539,9 +556,11 @@ def _finite(value: JsonValue) -> JsonValue:
         raise RowError(
             "no-number", f"the model's answer holds {value}, no finite number"
         )
-    if isinstance(value, dict | list):
-        for child in value.values() if isinstance(value, dict) else value:
-            _finite(child)
+    children = list_of(value)
+    if isinstance(value, dict):
+        children = list(value.values())
+    for child in children:
+        _finite(child)
     return value
 
 

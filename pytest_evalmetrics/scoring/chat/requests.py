@@ -79,11 +79,16 @@ def _parts(content: object, role: object) -> object:
     """Write the parts of a message by the names that the Responses API has for them."""
     if not isinstance(content, list):
         return content
-    kind = "output_text" if role == "assistant" else "input_text"
-    return [
-        {**part, "type": kind} if part.get("type") == "text" else part
-        for part in content
-    ]
+    kind = "input_text"
+    if role == "assistant":
+        kind = "output_text"
+    parts: list[object] = []
+    for part in content:
+        if part.get("type") == "text":
+            parts.append({**part, "type": kind})
+        else:
+            parts.append(part)
+    return parts
 
 
 def _text_format(value: object) -> object:
@@ -112,23 +117,14 @@ class _Turn(TypedDict):
 def _of_messages(
     messages: Sequence[Mapping[str, object]], keys: Mapping[str, object]
 ) -> Body:
-    system = [
-        text_of(message.get("content")) or ""
-        for message in messages
-        if message.get("role") in ("system", "developer")
-    ]
-    turns: list[_Turn] = []
+    system: list[str] = []
+    spoken: list[Mapping[str, object]] = []
     for message in messages:
         if message.get("role") in ("system", "developer"):
-            continue
-        role = "assistant" if message.get("role") == "assistant" else "user"
-        blocks = _blocks(message)
-        if turns and turns[-1]["role"] == role:
-            # results of several tools are one turn
-            turns[-1]["content"] += blocks
+            system.append(text_of(message.get("content")) or "")
         else:
-            turns.append(_Turn(role=role, content=blocks))
-    body: Body = {"max_tokens": _MOST_TOKENS, "messages": turns}
+            spoken.append(message)
+    body: Body = {"max_tokens": _MOST_TOKENS, "messages": _turns(spoken)}
     if system:
         body["system"] = "\n\n".join(system)
     for key, value in keys.items():
@@ -141,6 +137,17 @@ def _of_messages(
         else:
             body[key] = value
     return body
+
+
+def _turns(messages: Sequence[Mapping[str, object]]) -> list[_Turn]:
+    """Put the messages of one side that follow each other together, as results of tools."""
+    turns: list[_Turn] = []
+    for message in messages:
+        role = "assistant" if message.get("role") == "assistant" else "user"
+        if not turns or turns[-1]["role"] != role:
+            turns.append(_Turn(role=role, content=[]))
+        turns[-1]["content"] += _blocks(message)
+    return turns
 
 
 def _blocks(message: Mapping[str, object]) -> list[dict[str, object]]:

@@ -595,10 +595,15 @@ def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
     assert all(len(state) < columns for state in states)
     assert all(state.startswith("scored ") for state in states)
     assert ("12/12 rows (100%)" in states[-1]) == (columns > 40)
-    if script:
-        assert "[####################]" in states[-1]
     # then the cursor is where pytest left it
     assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
+def test_a_terminal_without_rich_gets_a_bar_of_ascii(slow):
+    script = "import sys; sys.modules['rich'] = None"
+    states = frames(sent_to_terminal(slow.path, columns=80, script=script))
+    assert "[####################]" in states[-1]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")

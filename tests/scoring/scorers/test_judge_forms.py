@@ -28,17 +28,29 @@ def scorer_for(judge_server, form):
     )
 
 
-@pytest.mark.parametrize("form", FORMS, ids=[form["form"] for form in FORMS])
-def test_an_answer_is_a_verdict_or_none(judge_server, form):
-    scorer = scorer_for(judge_server, form)
-    item = form.get("row", {"response": "Paris"})
-    if form["score"] is not None:
-        scores = judged(scorer, row(**item)).scores
-        assert list(scores.values()) == [form["score"]]
-        assert judge_server.posts == 1
-        return
+def row_of(form):
+    return row(**form.get("row", {"response": "Paris"}))
+
+
+def named(forms):
+    return [pytest.param(form, id=form["form"]) for form in forms]
+
+
+VERDICTS = [form for form in FORMS if form["score"] is not None]
+NO_VERDICTS = [form for form in FORMS if form["score"] is None]
+
+
+@pytest.mark.parametrize("form", named(VERDICTS))
+def test_a_verdict_is_read_with_one_question(judge_server, form):
+    scores = judged(scorer_for(judge_server, form), row_of(form)).scores
+    assert list(scores.values()) == [form["score"]]
+    assert judge_server.posts == 1
+
+
+@pytest.mark.parametrize("form", named(NO_VERDICTS))
+def test_an_answer_that_is_no_verdict_is_asked_for_once_more(judge_server, form):
     with pytest.raises(RowError) as raised:
-        judged(scorer, row(**item))
+        judged(scorer_for(judge_server, form), row_of(form))
     assert raised.value.kind == form["kind"]
     assert "asked twice" in raised.value.message
     first, second = judge_server.bodies

@@ -26,20 +26,28 @@ BROKEN = [
     *(status(code) for code in (408, 425, 500, 502, 504, 599)),
     TimeoutError(),
     broken("closed"),
-    broken("refused"),
 ]
 BUSY = [status(code) for code in (429, 503, 529)]
 
 
 @pytest.mark.parametrize("failure", BROKEN, ids=repr)
-def test_transient_failures_are_retried_and_then_reported(client, failure):
+def test_transient_failures_are_retried(client, failure):
     assert client(failure, failure, ok(), failure).ask().attempts == 3
     assert client.time.slept == [0.5, 1.0]
-    with pytest.raises((CallError, EndpointError), match=r"POST .*score: .*") as error:
-        client(failure).ask()
-    if isinstance(error.value, CallError):
-        assert error.value.attempts == 4
-        assert "(4 attempts)" in str(error.value)
+
+
+@pytest.mark.parametrize("failure", BROKEN, ids=repr)
+def test_a_row_that_fails_for_ever_is_reported_after_its_retries(client, failure):
+    client(ok(), failure).ask("another row")
+    with pytest.raises(CallError, match=r"POST .*score: .* \(4 attempts\)") as error:
+        client.ask()
+    assert error.value.attempts == 4
+
+
+def test_an_endpoint_that_refuses_from_the_first_call_on_stops_everything(client):
+    with pytest.raises(EndpointError, match=r"POST .*score: it broke"):
+        client(broken("refused")).ask()
+    assert len(client.sender.bodies) == 4
 
 
 @pytest.mark.parametrize("failure", BUSY, ids=repr)

@@ -221,7 +221,5 @@ def test_a_name_that_does_not_resolve(ask):
     with pytest.raises(
         (CallError, EndpointError),
         match=r"the name no-such-host\.invalid does not resolve",
-    ) as error:
+    ):
         ask("http://no-such-host.invalid/x", {})
-    if isinstance(error.value, CallError):
-        assert (error.value.kind, error.value.attempts) == ("dns", 4)

@@ -18,7 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from pytest_evalmetrics.errors import RowError, did_you_mean
-from pytest_evalmetrics.layout import untrusted
+from pytest_evalmetrics.layout import shortened, untrusted
 
 # -- JSONPath, RFC 9535 -------------------------------------------------------------------
 
@@ -29,8 +29,9 @@ class JsonPath:
     """A compiled query."""
 
     def __init__(self, query: str) -> None:
-        self._keys = query.split(".")[1:] if _PLAIN_PATH.fullmatch(query) else None
-        if self._keys is not None:
+        self._keys: list[str] | None = None
+        if _PLAIN_PATH.fullmatch(query):
+            self._keys = query.split(".")[1:]
             return
         from jsonpath import JSONPathEnvironment  # 30 ms, and few need it
         from jsonpath.exceptions import JSONPathError  # the same
@@ -57,14 +58,15 @@ class JsonPath:
             match = self._compiled.match(value)
         except self._errors:
             return False, None
-        return (False, None) if match is None else (True, match.obj)
+        if match is None:
+            return False, None
+        return True, match.obj
 
 
 # -- values that hold templates ------------------------------------------------------------
 
-Rendered: TypeAlias = Callable[
-    [Mapping[str, object]], Any
-]  # the names of a row -> the value
+# the names of a row -> the value
+Rendered: TypeAlias = Callable[[Mapping[str, object]], Any]
 
 _MARKS = ("{{", "{%", "{#")
 
@@ -204,27 +206,20 @@ class _Text:
 
     def __init__(self, source: str, body: bool) -> None:
         self._source = source
-        self._keys: tuple[
-            str, ...
-        ] = ()  # of one that is a lone path: {{ item.answer }}
+        # of one that is a lone path: {{ item.answer }}
+        self._keys: tuple[str, ...] = ()
+        # of a text that is nothing but words and paths: said: {{ item.answer }}
+        self._parts: tuple[str | tuple[str, ...], ...] = ()
         try:
             parsed = _ENVIRONMENT.parse(source)
-            for node in parsed.find_all(nodes.Getattr):
-                # the sandbox would refuse it with every row
-                if node.attr.startswith("__") and node.attr.endswith("__"):
-                    fault = f"access to attribute {node.attr!r} is unsafe"
-                    raise TemplateSyntaxError(fault, node.lineno)
+            _refuse_unsafe(parsed)
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
-            # of a text that is nothing but words and paths: said: {{ item.answer }}
-            self._parts = () if self._is_lone else _plain_parts(parsed)
-            if expression is not None:
-                if (
-                    body
-                    and isinstance(expression, nodes.Filter)
-                    and expression.name == "tojson"
-                ):
-                    expression = expression.node or expression
+            if expression is None:
+                self._parts = _plain_parts(parsed)
+            else:
+                if body:
+                    expression = _without_tojson(expression)
                 self._keys = _path_of(expression)
                 target = nodes.Name(_VALUE, "store", lineno=1)
                 parsed = nodes.Template(
@@ -237,9 +232,7 @@ class _Text:
     def __call__(self, context: Mapping[str, object]) -> Any:
         try:
             if self._keys:  # the usual ones, ten times as fast
-                value: object = context
-                for key in self._keys:
-                    value = value.get(key) if type(value) is dict else None
+                value = _at(self._keys, context)
                 if type(value) in _PLAIN:
                     return value
             if self._parts:  # the same
@@ -257,15 +250,14 @@ class _Text:
             raise RowError("template", self._reason(error, context)) from None
 
     def _reason(self, error: Exception, context: Mapping[str, object]) -> str:
-        shown = (
-            self._source if len(self._source) <= _SHOWN else self._source[:_SHOWN] + "…"
-        )
-        reason = f"{shown!r}: {error}"
+        reason = f"{shortened(self._source, _SHOWN)!r}: {error}"
         lacking = _LACKING.search(str(error))
         if lacking is not None:
             name = lacking["attribute"] or lacking["name"]
+            columns = context
             item = context.get("item")
-            columns = item if isinstance(item, Mapping) else context
+            if isinstance(item, Mapping):
+                columns = item
             reason += "; " + did_you_mean(name, columns, what="the row's columns")
         return reason
 
@@ -280,18 +272,33 @@ def _native(value: object) -> object:
     return _printable(value)
 
 
+def _refuse_unsafe(parsed: nodes.Template) -> None:
+    """Refuse ``{{ item.__class__ }}``, which the sandbox would refuse with every row."""
+    for node in parsed.find_all(nodes.Getattr):
+        if node.attr.startswith("__") and node.attr.endswith("__"):
+            fault = f"access to attribute {node.attr!r} is unsafe"
+            raise TemplateSyntaxError(fault, node.lineno)
+
+
+def _without_tojson(expression: nodes.Expr) -> nodes.Expr:
+    """Return the value of ``{{ x | tojson }}``: a body is written as JSON anyway."""
+    if isinstance(expression, nodes.Filter) and expression.name == "tojson":
+        return expression.node or expression
+    return expression
+
+
 def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a text that is nothing else, but for spaces around it."""
     body = parsed.body
-    parts = []
-    if len(body) == 1 and isinstance(body[0], nodes.Output):
-        parts = body[0].nodes
-    inner = [
-        p for p in parts if not isinstance(p, nodes.TemplateData) or p.data.strip()
-    ]
-    if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData):
-        return inner[0]
-    return None
+    if len(body) != 1 or not isinstance(body[0], nodes.Output):
+        return None
+    expressions: list[nodes.Expr] = []
+    for part in body[0].nodes:
+        if not isinstance(part, nodes.TemplateData):
+            expressions.append(part)
+        elif part.data.strip():
+            return None
+    return expressions[0] if len(expressions) == 1 else None
 
 
 def _plain_parts(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:
@@ -311,6 +318,16 @@ def _plain_parts(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:
     return tuple(parts)
 
 
+def _at(path: tuple[str, ...], context: Mapping[str, object]) -> object:
+    """Return the value at a path; None where there is none."""
+    value: object = context
+    for key in path:
+        if type(value) is not dict:
+            return None
+        value = value.get(key)
+    return value
+
+
 def _joined(
     parts: tuple[str | tuple[str, ...], ...], context: Mapping[str, object]
 ) -> str | None:
@@ -320,9 +337,7 @@ def _joined(
         if isinstance(part, str):
             texts.append(part)
             continue
-        value: object = context
-        for key in part:
-            value = value.get(key) if type(value) is dict else None
+        value = _at(part, context)
         if type(value) not in _PLAIN:
             return None
         texts.append(str(value))
@@ -335,9 +350,8 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     while isinstance(expression, nodes.Getattr):
         names.append(expression.attr)
         expression = expression.node
-    if (
-        not isinstance(expression, nodes.Name) or expression.name == "self"
-    ):  # `self` is Jinja's own
+    # `self` is Jinja's own
+    if not isinstance(expression, nodes.Name) or expression.name == "self":
         return ()
     return (expression.name, *reversed(names))
 
@@ -349,36 +363,53 @@ _ENCODED = ("untrusted", "tojson", "length", "count", "int", "float", "round")
 
 def bare_values(value: object, trusted: tuple[str, ...] = ()) -> list[str]:
     """List the paths that a prompt writes as they are: ``item.answer``, but for `trusted` names."""
-    if isinstance(value, dict | list):
-        parts = value.values() if isinstance(value, dict) else value
-        return [path for part in parts for path in bare_values(part, trusted)]
-    if not isinstance(value, str):
-        return []
-    parsed = _ENVIRONMENT.parse(value)
-    safe = {*trusted, *_ENVIRONMENT.globals, "loop"}
-    taken = [(loop.iter, loop.target) for loop in parsed.find_all(nodes.For)]
-    taken += [(assign.node, assign.target) for assign in parsed.find_all(nodes.Assign)]
-    for source, target in taken:
-        if not _names_in(source) - safe:
-            safe |= _names_in(target)
-    bare = []
+    parts: Iterable[object] = ()
+    if isinstance(value, str):
+        return _bare_in_text(value, trusted)
+    if isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, list):
+        parts = value
+    bare: list[str] = []
+    for part in parts:
+        bare += bare_values(part, trusted)
+    return bare
+
+
+def _bare_in_text(text: str, trusted: tuple[str, ...]) -> list[str]:
+    parsed = _ENVIRONMENT.parse(text)
+    safe = _safe_names(parsed, trusted)
+    bare: list[str] = []
     for output in parsed.find_all(nodes.Output):
         for expression in output.nodes:
-            is_encoded = (
-                isinstance(expression, nodes.Filter) and expression.name in _ENCODED
-            )
-            is_truth = isinstance(expression, nodes.Compare | nodes.Test | nodes.Not)
-            if (
-                (names := _names_in(expression) - safe)
-                and not is_encoded
-                and not is_truth
-            ):
+            names = _names_in(expression) - safe
+            if names and not _is_harmless(expression):
                 bare.append(
                     ".".join(_path_of(expression)) or " and ".join(sorted(names))
                 )
     return bare
 
 
+def _safe_names(parsed: nodes.Template, trusted: tuple[str, ...]) -> set[str]:
+    """Return the names that hold no text of a row, also those that a template makes of them."""
+    safe = {*trusted, *_ENVIRONMENT.globals, "loop"}
+    taken = [(loop.iter, loop.target) for loop in parsed.find_all(nodes.For)]
+    taken += [(assign.node, assign.target) for assign in parsed.find_all(nodes.Assign)]
+    for source, target in taken:
+        if not _names_in(source) - safe:
+            safe |= _names_in(target)
+    return safe
+
+
+def _is_harmless(expression: nodes.Node) -> bool:
+    """Check for a value that can't talk to a judge: it is encoded, a number, true or false."""
+    if isinstance(expression, nodes.Filter):
+        return expression.name in _ENCODED
+    return isinstance(expression, nodes.Compare | nodes.Test | nodes.Not)
+
+
 def _names_in(node: nodes.Node) -> set[str]:
-    own = {node.name} if isinstance(node, nodes.Name) else set()
-    return own | {name.name for name in node.find_all(nodes.Name)}
+    names = {name.name for name in node.find_all(nodes.Name)}
+    if isinstance(node, nodes.Name):
+        names.add(node.name)
+    return names

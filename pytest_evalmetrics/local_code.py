@@ -105,10 +105,12 @@ def _statements(place: _Place) -> list[ast.stmt] | None:
     for name in names:
         for statement in defining.pop(name, ()):
             used.add(statement)
-            names += [
-                node.id for node in ast.walk(statement) if isinstance(node, ast.Name)
-            ]
+            names += _names_used(statement)
     return [statement for statement in body if statement in used]
+
+
+def _names_used(statement: ast.stmt) -> list[str]:
+    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
 
 
 @lru_cache(maxsize=256)
@@ -136,11 +138,8 @@ def _dumped(node: object) -> str:
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = dict(ast.iter_fields(node))
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        body = node.body
-        first = body[0].value if isinstance(body[0], ast.Expr) else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            fields["body"] = body[1:]
+    if _has_docstring(node):
+        fields["body"] = fields["body"][1:]
     parts = [
         f"{name}={_dumped(value)}"
         for name, value in fields.items()
@@ -148,6 +147,12 @@ def _dumped(node: object) -> str:
         if name not in ("ctx", "kind", "type_comment") and value not in (None, [])
     ]
     return f"{type(node).__name__}({','.join(parts)})"
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    return ast.get_docstring(node, clean=False) is not None
 
 
 # -- imports of the project's own modules ----------------------------------------------------

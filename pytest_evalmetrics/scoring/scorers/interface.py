@@ -280,15 +280,7 @@ def _made(spec: ScorerSpec, terms: Terms) -> object:
     if isinstance(spec, CustomScorerSpec):
         return _made_of_options(registered, spec, terms)
     if isinstance(spec, PythonScorerSpec):
-        function = scorers.find(spec.function).target
-        if inspect.isclass(function) or not callable(function):
-            raise RegistryError(
-                f"{spec.function!r} is not a function: {origin(function)}",
-                hint=f"a class is named by its type: `type: {spec.function}`",
-            )
-        own_name = spec.function.rpartition(":")[2].split(".")[-1]
-        scores = spec.scores or getattr(function, "scores", None) or (own_name,)
-        return _made_of_function(function, spec.function, scores, spec.options)
+        return _made_of_reference(spec)
     if type(spec) is not registered:
         # its keys were validated as those of the built-in one
         what = f"the scorer {spec.type!r} is built in, and {origin(registered)} has the same name"
@@ -305,6 +297,24 @@ def _made(spec: ScorerSpec, terms: Terms) -> object:
     if inspect.isroutine(made):
         return _Made(score=made, scores=spec.score_names)
     return made
+
+
+def _made_of_reference(spec: PythonScorerSpec) -> _Made:
+    """Make a scorer of the function that ``type: python`` names."""
+    function = scorers.find(spec.function).target
+    if inspect.isclass(function) or not callable(function):
+        raise RegistryError(
+            f"{spec.function!r} is not a function: {origin(function)}",
+            hint=f"a class is named by its type: `type: {spec.function}`",
+        )
+    scores = spec.scores or _own_scores(function, spec.function)
+    return _made_of_function(function, spec.function, scores, spec.options)
+
+
+def _own_scores(function: object, reference: str) -> Sequence[str]:
+    """Return the scores that a function states; by default one with its own name."""
+    own_name = reference.rpartition(":")[2].split(".")[-1]
+    return getattr(function, "scores", None) or (own_name,)
 
 
 def _are_names(names: object) -> TypeGuard[Sequence[str]]:
@@ -339,8 +349,7 @@ def _made_of_options(
         # ValueError for one of C
         parameters = list(inspect.signature(registered).parameters)
         if is_function and parameters[:1] == ["item"]:
-            own_name = spec.type.rpartition(":")[2].split(".")[-1]
-            scores = getattr(registered, "scores", None) or (own_name,)
+            scores = _own_scores(registered, spec.type)
             return _made_of_function(registered, spec.type, scores, options)
         if "terms" in parameters:
             options["terms"] = terms
@@ -381,7 +390,9 @@ def _made_of_function(
     async def score_async(row: Row, calls: Calls) -> object:
         del calls
         given = score(row)
-        return await given if inspect.isawaitable(given) else given
+        if inspect.isawaitable(given):
+            given = await given
+        return given
 
     called = function
     if not inspect.isroutine(function):
@@ -449,7 +460,11 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
     whole = total(values)
     mean = whole / n
     spread = total((values - mean) ** 2)
-    sample_variance = spread / (n - 1) if n > 1 else None
+    sample_variance: float | None = None
+    sample_std_dev: float | None = None
+    if n > 1:
+        sample_variance = spread / (n - 1)
+        sample_std_dev = math.sqrt(sample_variance)
     return ScoreSummary(
         name,
         n,
@@ -461,7 +476,7 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
         median=float(np.median(values)),
         std_dev=math.sqrt(spread / n),
         variance=spread / n,
-        sample_std_dev=None if sample_variance is None else math.sqrt(sample_variance),
+        sample_std_dev=sample_std_dev,
         sample_variance=sample_variance,
         percentiles={f"p{10 * (i + 1)}": value for i, value in enumerate(percentiles)},
         histogram=_histogram(values),

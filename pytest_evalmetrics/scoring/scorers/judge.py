@@ -172,7 +172,9 @@ class JudgeKeys(JudgedScores, NamedScores):
 
     def make(self, terms: Terms) -> JudgingScorer:
         """Make the scorer of one judgement."""
-        spec = self.judge_model if self.judge is None else self.judge.model
+        spec = self.judge_model
+        if self.judge is not None:
+            spec = self.judge.model
         assert spec is not None  # noqa: S101 - __post_init__ requires one of both
         judge = Judge(
             model=chat_model(spec, terms, terms.judging),
@@ -300,18 +302,20 @@ def refuse_other_words(
         The score in the JSON: a number, a boolean, or one of the `labels`.
     """
     for said in said_beside(reply.text, name):
-        if isinstance(value, bool):
-            differs = (
-                said.lower() in ("true", "false") and said.lower() != str(value).lower()
-            )
-        elif isinstance(value, str):
-            differs = said in labels and said != value
-        elif isinstance(value, int | float):
-            differs = is_number(said) and float(said) != value
-        else:
-            differs = False
-        if differs:
+        if _says_otherwise(said, value, labels):
             raise disagreement({name: value}, f"{name}: {said}")
+
+
+def _says_otherwise(said: str, value: JsonValue, labels: Sequence[str]) -> bool:
+    """Check whether a word is another value of the same kind: a boolean, a label, a number."""
+    if isinstance(value, bool):
+        word = said.lower()
+        return word in ("true", "false") and word != str(value).lower()
+    if isinstance(value, str):
+        return said in labels and said != value
+    if isinstance(value, int | float):
+        return is_number(said) and float(said) != value
+    return False
 
 
 def majority(values: Sequence[float]) -> float:

@@ -255,9 +255,9 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     """
     pairs = list(zip(answered, on_topic, strict=True))
     epsilon = 1e-10
-    hits, wrong, lost = (
-        pairs.count(p) for p in ((True, True), (True, False), (False, True))
-    )
+    hits = pairs.count((True, True))
+    wrong = pairs.count((True, False))
+    lost = pairs.count((False, True))
     precision = hits / (hits + wrong + epsilon)
     recall = hits / (hits + lost + epsilon)
     f1 = 2 * precision * recall / (precision + recall + epsilon)
@@ -341,6 +341,10 @@ Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "s
         return Explained((grade.number("score") - 1) / 4, grade.text("reasoning"))
 
 
+# the events that end a call in a trajectory, and who was called
+_ENDS = {"LLM_END": "model", "TOOL_END": "tool"}
+
+
 def _steps(steps: object) -> list[dict[str, object]]:
     """List the steps that end a call of a model or a tool."""
     kind = "bad-intermediate_steps"
@@ -352,15 +356,17 @@ def _steps(steps: object) -> list[dict[str, object]]:
         payload = step.get("payload") if isinstance(step, Mapping) else None
         if not isinstance(payload, Mapping) or "event_type" not in payload:
             raise unexpected(kind, f"{what}[{at}]", step, "payload.event_type")
-        who = {"LLM_END": "model", "TOOL_END": "tool"}.get(str(payload["event_type"]))
-        if who is not None:
-            data = payload.get("data")
-            if not isinstance(data, Mapping):
-                raise RowError(
-                    kind, f"{what}[{at}].payload has no data: {shown(payload)}"
-                )
-            exchanged = {key: data[key] for key in ("input", "output") if key in data}
-            ended.append({who: payload.get("name") or "", **exchanged})
+        called = _ENDS.get(str(payload["event_type"]))
+        if called is None:
+            continue
+        data = payload.get("data")
+        if not isinstance(data, Mapping):
+            raise RowError(kind, f"{what}[{at}].payload has no data: {shown(payload)}")
+        line: dict[str, object] = {called: payload.get("name") or ""}
+        for key in ("input", "output"):
+            if key in data:
+                line[key] = data[key]
+        ended.append(line)
     if not ended:
         missing = "no step that ends a call of a model (LLM_END) or a tool (TOOL_END)"
         raise RowError(kind, f"{what} has {missing}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import chain, count
 from typing import Annotated, Any, Literal
@@ -42,7 +43,10 @@ from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Keys, Name, doc, json_path, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
 
-_VERSION = "2"  # of the default prompt; count it up with every change
+# of the default prompt; count it up with every change
+_VERSION = "2"
+# makes the question about a row: a text, or messages
+_Question = Callable[[Row], str | Sequence[Message]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,18 +117,16 @@ class RegexParserSpec(Keys):
     def __post_init__(self) -> None:
         """Refuse a group that the pattern doesn't have."""
         pattern = re.compile(self.pattern)
-        groups = (
-            range(pattern.groups + 1)
-            if isinstance(self.group, int)
-            else pattern.groupindex
-        )
+        groups = {*range(pattern.groups + 1), *pattern.groupindex}
         if self.group not in groups:
             raise refuse(f"the pattern has no group {self.group!r}")
 
     def find(self, reply: Reply) -> str:
         """Find the score in an answer: what the first match says."""
-        find = re.match if self.method == "match" else re.search
-        match = find(self.pattern, reply.text)
+        pattern = re.compile(self.pattern)
+        match = pattern.match(reply.text)
+        if self.method == "search":
+            match = pattern.search(reply.text)
         if match is None or match[self.group] is None:
             hint = ""
             if self.method == "match":
@@ -162,9 +164,10 @@ _NEAR = 8  # characters that a message shows on both sides
 def _parser_type(value: object) -> str:
     if not isinstance(value, dict):
         return str(getattr(value, "type", "json"))
-    default = "regex" if "pattern" in value else "json"
-    kind = value.get("type", default)
-    return kind if kind in ("json", "regex") else default
+    kind = value.get("type")
+    if kind in ("json", "regex"):
+        return str(kind)
+    return "regex" if "pattern" in value else "json"
 
 
 ParserField = Annotated[
@@ -211,6 +214,12 @@ class JudgeScoreSpec(Keys):
             return ScoreFacts(self.direction, self.minimum, self.maximum)
         values = [level.value for level in self.rubric]
         return ScoreFacts(self.direction, min(values), max(values))
+
+    @property
+    def about(self) -> About:
+        """Its meaning beyond a number: the labels of its rubric."""
+        labels = [(level.label, level.value) for level in self.rubric or ()]
+        return About(tuple(labels))
 
     @property
     def found_by(self) -> JsonParserSpec | RegexParserSpec:
@@ -320,16 +329,16 @@ class LlmJudgeSpec(judging.JudgedScores):
             raise refuse(
                 "judges are several models, judge_repeats asks one model: write one"
             )
-        keys = [
-            key
-            for key in ("model", "judge_model", "judges")
-            if getattr(self, key) is not None
-        ]
+        judges = {
+            "model": self.model,
+            "judge_model": self.judge_model,
+            "judges": self.judges,
+        }
+        keys = [key for key, value in judges.items() if value is not None]
         if not keys:
-            message = (
-                "model is missing: {url, name, api_key_secret}; or judges, a list "
+            raise refuse(
+                "model is missing: {url, name, api_key_secret}; or judges, a list of them"
             )
-            raise refuse(message + "of them")
         if len(keys) > 1:
             raise refuse(f"{' and '.join(keys)} say the same: write one of them")
         if isinstance(self.structured_output, dict) and (
@@ -379,48 +388,48 @@ class LlmJudgeSpec(judging.JudgedScores):
 
     def make(self, terms: Terms) -> judging.JudgingScorer:
         """Make the scorer of one judgement."""
-        versions = {"prompts": _VERSION}
-        digest = ""
-        prompt = None
-        notes: tuple[Note, ...] = ()
-        if self.prompt_template is not None:
-            versions = {}
-            digest = blake2b(
-                compact(self.prompt_template).encode(), digest_size=6
-            ).hexdigest()
-            prompt = compile_prompt(
-                self.prompt_template, f"the scorer {self.type}", conversations=False
-            )
-            notes = _notes_of_prompt(self.prompt_template)
+        for score in self.scores:  # a missing package is found before anything is paid
+            parser = score.found_by
+            if parser.type == "json" and parser.json_path.startswith("$"):
+                compiled_path(parser.json_path)
         spec = self.model or self.judge_model
         assert spec is not None  # noqa: S101 - __post_init__ requires one of both
         model = chat_model(spec, terms, terms.judging)
-        judge = judging.Judge(model, "llm-judge", versions, digest)
-        in_templates = _in_templates(self.scores)
+        notes: tuple[Note, ...] = ()
+        if self.prompt_template is None:
+            question: _Question = partial(_default_prompt, self.scores)
+            judge = judging.Judge(model, "llm-judge", {"prompts": _VERSION})
+        else:
+            question = self._own_question()
+            judge = judging.Judge(model, "llm-judge", prompt=self._prompt_digest())
+            notes = _notes_of_prompt(self.prompt_template)
         schema = _schema(self)
-        for each in self.scores:  # a missing package is found before anything is paid
-            if each.found_by.type == "json" and each.found_by.json_path.startswith("$"):
-                compiled_path(each.found_by.json_path)
 
-        async def score(row: Row, calls: Calls) -> Explained:
+        async def ask(row: Row, calls: Calls) -> Explained:
             def read(reply: Reply) -> Explained:
-                scores = {each.name: each.read(reply, row) for each in self.scores}
+                scores = {score.name: score.read(reply, row) for score in self.scores}
                 return Explained(scores, _why(reply))
 
-            question: str | Sequence[Message] = _default_prompt(self.scores, row)
-            if prompt is not None:
-                question = prompt({"scores": in_templates, **row.context})
-            return await judge.ask(calls, question, read, schema)
+            return await judge.ask(calls, question(row), read, schema)
 
-        about = {
-            score.name: About(
-                tuple((level.label, level.value) for level in score.rubric or ())
-            )
-            for score in self.scores
-        }
         return judging.JudgingScorer(
-            score=score, judges=(judge,), notes=notes, about=about
+            score=ask,
+            judges=(judge,),
+            notes=notes,
+            about={score.name: score.about for score in self.scores},
         )
+
+    def _own_question(self) -> _Question:
+        """Compile the user's prompt."""
+        prompt = compile_prompt(
+            self.prompt_template, f"the scorer {self.type}", conversations=False
+        )
+        scores = _in_templates(self.scores)
+        return lambda row: prompt({"scores": scores, **row.context})
+
+    def _prompt_digest(self) -> str:
+        text = compact(self.prompt_template).encode()
+        return blake2b(text, digest_size=6).hexdigest()
 
 
 def _notes_of_prompt(prompt: object) -> tuple[Note, ...]:
@@ -453,17 +462,22 @@ def _schema(spec: LlmJudgeSpec) -> JsonObject | None:
         parser = score.found_by
         if parser.type != "json" or parser.json_path.startswith("$"):
             return None
-        schema: JsonObject = {"type": "number"}
-        if score.rubric:
-            labels: list[JsonValue] = [level.label for level in score.rubric]
-            schema = {"type": "string", "enum": labels}
-        elif score.minimum is not None and score.maximum is not None:
-            # a range is given in words: not every endpoint takes it in a strict schema
-            schema["description"] = _form(score).removeprefix("a number ")
-        if score.description:
-            schema["description"] = score.description
-        properties[parser.json_path] = schema
+        properties[parser.json_path] = _schema_of(score)
     return closed(properties) if properties else None
+
+
+def _schema_of(score: JudgeScoreSpec) -> JsonObject:
+    """Return the JSON Schema of one score."""
+    schema: JsonObject = {"type": "number"}
+    if score.rubric:
+        labels: list[JsonValue] = [level.label for level in score.rubric]
+        schema = {"type": "string", "enum": labels}
+    elif score.minimum is not None and score.maximum is not None:
+        # a range is given in words: not every endpoint takes it in a strict schema
+        schema["description"] = _form(score).removeprefix("a number ")
+    if score.description:
+        schema["description"] = score.description
+    return schema
 
 
 # The default prompt.
@@ -519,12 +533,15 @@ def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, objec
     """Make the value of ``{{ scores }}`` in a prompt: the keys of each score, by name."""
     values: dict[str, dict[str, object]] = {}
     for score in scores:
-        keys = {
-            **asdict(score),
-            "rubric": [asdict(level) for level in score.rubric or ()] or None,
+        keys: dict[str, object] = {
+            "name": score.name,
+            "description": score.description,
+            "minimum": score.minimum,
+            "maximum": score.maximum,
         }
-        names = ("name", "description", "minimum", "maximum", "rubric")
+        if score.rubric is not None:
+            keys["rubric"] = [asdict(level) for level in score.rubric]
         values[score.name] = {
-            name: keys[name] for name in names if keys[name] is not None
+            key: value for key, value in keys.items() if value is not None
         }
     return values

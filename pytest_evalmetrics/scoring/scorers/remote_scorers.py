@@ -108,18 +108,16 @@ class RemoteScorerSpec(Keys):
         """Make the function that scores a row."""
         body = compile_templates(self.body, f"the scorer {self.type}", body=True)
         endpoint = _endpoint(self, terms)
-        for each in self.scores:  # a missing package is found before anything is paid
-            compiled_path(each.parser.json_path)
+        for spec in self.scores:  # a missing package is found before anything is paid
+            compiled_path(spec.parser.json_path)
 
         def read(answer: object) -> dict[str, float]:
             return {score.name: score.read(answer) for score in self.scores}
 
         async def score(row: Row, calls: Calls) -> dict[str, float]:
-            return read(
-                await calls.post(
-                    endpoint, body(row.context), kind="remote/1", check=read
-                )
-            )
+            request = body(row.context)
+            answer = await calls.post(endpoint, request, kind="remote/1", check=read)
+            return read(answer)
 
         return score
 
@@ -177,9 +175,8 @@ class NatScorerSpec(shared.NamedScores):
 
         async def score(row: Row, calls: Calls) -> float:
             body = {"evaluator_name": self.evaluator_name, "item": row.item}
-            return self._read(
-                await calls.post(endpoint, body, kind=kind, check=self._read)
-            )
+            answer = await calls.post(endpoint, body, kind=kind, check=self._read)
+            return self._read(answer)
 
         return score
 
@@ -197,15 +194,21 @@ class NatScorerSpec(shared.NamedScores):
             words = f"the evaluator crashed: {_words(result['error'])}"
             raise RowError("evaluator-crashed", words)
         score = as_number(result["score"], "$.result.score")
-        crash = result.get("reasoning") if score == 0.0 else None
-        if isinstance(crash, dict):
-            crash = crash.get("error") or crash.get("exception")
-        elif not (isinstance(crash, str) and _CRASHED.match(crash)):
-            crash = None
-        if crash:
-            words = f"the evaluator crashed and said 0.0: {_words(crash)}"
-            raise RowError("evaluator-crashed", words)
+        if score == 0.0:
+            crash = _crash_in(result.get("reasoning"))
+            if crash:
+                words = f"the evaluator crashed and said 0.0: {_words(crash)}"
+                raise RowError("evaluator-crashed", words)
         return within(self.score_names[0], score, self.minimum, self.maximum)
+
+
+def _crash_in(reasoning: object) -> object:
+    """Return the error that stands in place of a reasoning; None without one."""
+    if isinstance(reasoning, dict):
+        return reasoning.get("error") or reasoning.get("exception")
+    if isinstance(reasoning, str) and _CRASHED.match(reasoning):
+        return reasoning
+    return None
 
 
 # -- a failure beside a score ---------------------------------------------------------------
@@ -296,4 +299,6 @@ def _is_failed_state(state: object) -> bool:
 def _words(error: object) -> str:
     if isinstance(error, str) and error.strip():
         return " ".join(error.split())[:300]
-    return shown(error) if error else "it says no reason"
+    if not error:
+        return "it says no reason"
+    return shown(error)

@@ -88,7 +88,8 @@ def column_of(row: Row, name: str) -> object:
 
 def text_in(row: Row, name: str) -> str:
     """Return a column that is text."""
-    if not isinstance(value := column_of(row, name), str):
+    value = column_of(row, name)
+    if not isinstance(value, str):
         raise unexpected(f"bad-{name}", name, value, "text")
     return value
 
@@ -116,7 +117,8 @@ def response_in(row: Row, hint: str | None = None) -> str:
     text = row.sample_data.get("output_text")
     if isinstance(text, str):
         return text
-    if (response := response_of(row)) is None:
+    response = response_of(row)
+    if response is None:
         what = "the row has no response, and nothing was generated for it"
         raise RowError("no-response", what, hint=hint)
     if isinstance(response, str):
@@ -124,34 +126,49 @@ def response_in(row: Row, hint: str | None = None) -> str:
     return _content(message_of(response))
 
 
+_MESSAGE = "choices[0].message, as in an answer of chat completions, or a message"
+
+
 def message_of(response: object) -> Mapping[str, object]:
     """Return the message of a response, as chat completions have it."""
-    expected = "choices[0].message, as in an answer of chat completions, or a message"
     if not isinstance(response, dict):
-        raise unexpected("bad-response", "the response", response, expected)
+        raise unexpected("bad-response", "the response", response, _MESSAGE)
     if "choices" in response:
-        choices = response["choices"]
-        first = None
-        if isinstance(choices, list) and choices:
-            first = choices[0]
-        message = first.get("message") if isinstance(first, dict) else None
-        if not isinstance(message, dict):
-            raise unexpected("bad-response", "response.choices", choices, expected)
-        return message
+        return _message_of_choices(response["choices"])
     if "output" in response:
-        items = response["output"]
-        if not isinstance(items, list) or not all(
-            isinstance(item, dict) for item in items
-        ):
-            raise unexpected(
-                "bad-response", "response.output", items, "a list of items"
-            )
-        texts = [_content(item) for item in items if item.get("type") == "message"]
-        calls = [item for item in items if item.get("type") == "function_call"]
-        return {"content": "".join(texts), "tool_calls": calls}
+        return _message_of_items(response["output"])
     if response.keys().isdisjoint(("role", "content", "tool_calls")):
-        raise unexpected("bad-response", "the response", response, expected)
+        raise unexpected("bad-response", "the response", response, _MESSAGE)
     return response
+
+
+def _message_of_choices(choices: object) -> Mapping[str, object]:
+    """Return the message of a body of chat completions: that of its first choice."""
+    first: object = None
+    if isinstance(choices, list) and choices:
+        first = choices[0]
+    message = first.get("message") if isinstance(first, dict) else None
+    if not isinstance(message, dict):
+        raise unexpected("bad-response", "response.choices", choices, _MESSAGE)
+    return message
+
+
+def _message_of_items(output: object) -> Mapping[str, object]:
+    """Put the items of a body of the Responses API into one message."""
+    if not isinstance(output, list):
+        raise unexpected("bad-response", "response.output", output, "a list of items")
+    texts: list[str] = []
+    calls: list[Mapping[str, object]] = []
+    for item in output:
+        if not isinstance(item, dict):
+            raise unexpected(
+                "bad-response", "response.output", output, "a list of items"
+            )
+        if item.get("type") == "message":
+            texts.append(_content(item))
+        elif item.get("type") == "function_call":
+            calls.append(item)
+    return {"content": "".join(texts), "tool_calls": calls}
 
 
 def _content(message: Mapping[str, object]) -> str:
@@ -170,8 +187,10 @@ class ToolCall(msgspec.Struct, frozen=True):
     """One call of a tool."""
 
     name: str | None
-    args: Mapping[str, object] | None  # None if they are no JSON object
-    fault: str = ""  # the defect of the arguments; empty for none
+    # None if they are no JSON object
+    args: Mapping[str, object] | None
+    # the defect of the arguments; empty for none
+    fault: str = ""
     has_args: bool = True
 
 
@@ -206,24 +225,16 @@ def wanted_calls(value: object, what: str) -> list[ToolCall]:
 
 
 def _tool_call(value: object, what: str, at: int) -> ToolCall:
-    inner = value
+    call = value
     if isinstance(value, dict) and "function" in value:
-        inner = value["function"]
-    key = "args"
-    if isinstance(inner, dict) and "arguments" in inner:
-        key = "arguments"
-    # {} and {"not_function": ...} are no calls
-    if not isinstance(inner, dict) or not (
-        isinstance(inner.get("name"), str)
-        or (inner.get("name") is None and key in inner)
-    ):
+        call = value["function"]
+    if not isinstance(call, dict) or not _names_a_tool(call):
         raise unexpected("bad-call", f"{what}[{at}]", value, f"a tool call: {_FORMS}")
-    name = inner.get("name")
-    args = inner.get(key)
-    if type(args) is dict:
-        return ToolCall(name, args)
+    name = call.get("name")
+    key = _key_of_arguments(call)
+    args = call.get(key)
     if args is None:
-        return ToolCall(name, {}, has_args=key in inner)
+        return ToolCall(name, {}, has_args=key in call)
     reason = "they are no JSON object"
     if isinstance(args, str):
         try:
@@ -232,9 +243,21 @@ def _tool_call(value: object, what: str, at: int) -> ToolCall:
             reason = f"they are no JSON: {error}"
     if isinstance(args, dict):
         return ToolCall(name, args)
-    return ToolCall(
-        name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}"
-    )
+    fault = f"the arguments of {name!r} are {shown(call[key])}: {reason}"
+    return ToolCall(name, None, fault)
+
+
+def _key_of_arguments(call: Mapping[str, object]) -> str:
+    return "arguments" if "arguments" in call else "args"
+
+
+def _names_a_tool(call: Mapping[str, object]) -> bool:
+    """Check for a call: its name may be missing beside arguments, but is never a number."""
+    name = call.get("name")
+    if name is None:
+        # {} and {"not_function": ...} are no calls
+        return _key_of_arguments(call) in call
+    return isinstance(name, str)
 
 
 def _decoded(text: str) -> object:
@@ -274,10 +297,8 @@ _SPEAKERS = {
 def speaker_of(message: object, at: int) -> str:
     """Return the speaker of a message of ``user_input``: ``User``, `AGENT` ..."""
     if isinstance(message, Mapping):
-        for key in (
-            "type",
-            "role",
-        ):  # OpenAI's APIs write role, and perhaps type: message
+        # OpenAI's APIs write role, and perhaps type: message
+        for key in ("type", "role"):
             role = message.get(key)
             if isinstance(role, str) and role in _SPEAKERS:
                 return _SPEAKERS[role]
@@ -295,26 +316,33 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, object
     if not isinstance(messages, list) or not messages:
         expected = "a list of messages, or text"
         raise unexpected("bad-user_input", "user_input", value, expected)
-    spoken = [
-        line for at, message in enumerate(messages) for line in _lines(message, at)
-    ]
-    generated = row.sample_data and row.sample_data is not row.item
-    # a recorded conversation has its own end
-    recorded = isinstance(value, str) and row.item.get("response") is not None
-    answer = ""
-    if answered and (generated or recorded):
+    lines: list[dict[str, object]] = []
+    for at, message in enumerate(messages):
+        lines += _lines(message, at)
+    if answered and _has_own_response(row, value):
         answer = response_in(row)
-    return [*spoken, {"from": AGENT, "text": answer}] if answer else spoken
+        if answer:
+            lines.append({"from": AGENT, "text": answer})
+    return lines
+
+
+def _has_own_response(row: Row, user_input: object) -> bool:
+    """Check whether a response follows ``user_input``; a recorded conversation has its own end."""
+    if row.sample_data and row.sample_data is not row.item:
+        return True
+    return isinstance(user_input, str) and row.item.get("response") is not None
 
 
 def _lines(message: object, at: int) -> Iterator[dict[str, object]]:
     speaker = speaker_of(message, at)
     if not isinstance(message, Mapping):
         return
-    content = message.get("content")
-    text = "" if content is None else _content(message)
-    if text:
-        yield {"from": speaker, "text": text}
+    if message.get("content") is not None:
+        text = _content(message)
+        if text:
+            yield {"from": speaker, "text": text}
     for call in made_calls(message, f"user_input[{at}]"):
-        args = call.fault if call.args is None else dict(call.args)
-        yield {"from": AGENT, "calls": call.name, "arguments": args}
+        arguments: object = call.fault
+        if call.args is not None:
+            arguments = dict(call.args)
+        yield {"from": AGENT, "calls": call.name, "arguments": arguments}

@@ -186,11 +186,10 @@ class BleuSpec(NamedScores):
         candidate = _candidate(self.candidate, self.type)
 
         def bleu(row: Row) -> float:
-            texts = [
-                as_text(text, "the reference")
-                for value in references(row.context)
-                for text in (value if isinstance(value, list) else [value])
-            ]
+            texts: list[str] = []
+            for value in references(row.context):
+                listed = value if isinstance(value, list) else [value]
+                texts += [as_text(text, "the reference") for text in listed]
             if not texts:
                 raise RowError(
                     "no-reference", "the row has no reference: its list is empty"
@@ -291,10 +290,17 @@ def _last_number(text: str) -> float | None:
     digits = match["digits"]
     is_negative = match["sign"] in tuple(_MINUS) and _is_sign(text, match.start())
     try:
-        number = float(digits) if "." in digits else int(digits)
+        number = _as_written(digits)
     except ValueError:  # 1.2.3, or thousands of digits
         return None
     return -number if is_negative else number
+
+
+def _as_written(digits: str) -> float:
+    """Read digits; a whole number keeps all of them."""
+    if "." in digits:
+        return float(digits)
+    return int(digits)
 
 
 def _is_sign(text: str, at: int) -> bool:

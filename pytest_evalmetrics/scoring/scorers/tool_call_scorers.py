@@ -64,8 +64,10 @@ class ToolCallAccuracySpec(NamedScores):
     def _compare(
         self, made: list[reading.ToolCall], wanted: list[reading.ToolCall]
     ) -> float:
+        if not made and not wanted:
+            return 1.0
         if not made or not wanted:
-            return 0.0 if made or wanted else 1.0
+            return 0.0
         if not self.strict_order:
             made = sorted(made, key=_sort_key)
             wanted = sorted(wanted, key=_sort_key)
@@ -83,38 +85,46 @@ def _faults(made: list[reading.ToolCall]) -> str:
 
 def _calls_of(row: Row) -> list[reading.ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
-    response = response_of(row)
-    messages = row.item.get("user_input")
-    generated = (
+    is_generated = (
         row.sample_data is not row.item and row.sample_data.get("response") is not None
     )
-    if not generated and isinstance(messages, list):
-        spoken = [
-            (at, m)
-            for at, m in enumerate(messages)
-            if reading.speaker_of(m, at) == reading.AGENT
-        ]
-        if spoken:
-            return [
-                call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")
-            ]
-    elif not generated and not isinstance(messages, str | None):
-        raise reading.unexpected(
-            "bad-user_input", "user_input", messages, "a list of messages"
-        )
+    if not is_generated:
+        spoken = _calls_in_conversation(row)
+        if spoken is not None:
+            return spoken
+    response = response_of(row)
     if response is None:
         what = "no message of the agent in user_input"
-        if messages is None:
+        if row.item.get("user_input") is None:
             what = "no user_input"
         raise RowError("no-response", f"the row has {what}, and no response")
     return made_calls(message_of(response), "response")
+
+
+def _calls_in_conversation(row: Row) -> list[reading.ToolCall] | None:
+    """Return the calls of the agent's messages in ``user_input``; None without such a message."""
+    messages = row.item.get("user_input")
+    if isinstance(messages, str | None):
+        return None
+    if not isinstance(messages, list):
+        raise reading.unexpected(
+            "bad-user_input", "user_input", messages, "a list of messages"
+        )
+    is_spoken = False
+    calls: list[reading.ToolCall] = []
+    for at, message in enumerate(messages):
+        if reading.speaker_of(message, at) == reading.AGENT:
+            is_spoken = True
+            calls += made_calls(message, f"user_input[{at}]")
+    return calls if is_spoken else None
 
 
 def _share(made: Mapping[str, object] | None, wanted: Mapping[str, object]) -> float:
     if made is None:
         return 0.0
     if not wanted:
-        return 0.0 if made else 1.0
+        # arguments where there are to be none
+        return float(not made)
     hits = 0
     for name, value in wanted.items():
         if name in made and _is_same(made[name], value):
@@ -131,10 +141,10 @@ def _is_same(made: object, wanted: object) -> bool:
 
 def _sort_key(call: reading.ToolCall) -> tuple[str, ...]:
     args = call.args or {}
-    return (
-        call.name or "",
-        *(part for key in sorted(args) for part in (key, _text(args[key]))),
-    )
+    key = [call.name or ""]
+    for name in sorted(args):
+        key += [name, _text(args[name])]
+    return tuple(key)
 
 
 def _text(value: object) -> str:
@@ -206,22 +216,21 @@ def _can_be_paired(
         left[_plain_name(call)].append(call.args)
     for call in wanted:
         candidates = left[_plain_name(call)]
-        equal = (
-            at for at, args in enumerate(candidates) if _same_json(args, call.args)
-        )
-        place = next(equal, None)
-        if place is None:
+        for place, args in enumerate(candidates):
+            if _same_json(args, call.args):
+                del candidates[place]  # equal arguments are interchangeable
+                break
+        else:
             return False
-        del candidates[place]  # equal arguments are interchangeable
     return True
 
 
 def _same_json(one: object, other: object) -> bool:
     """Compare two values as JSON: a boolean is no number, at any depth."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(
-            _same_json(one[key], other[key]) for key in one
-        )
+        if one.keys() != other.keys():
+            return False
+        return all(_same_json(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same_json, one, other))
     if isinstance(one, bool) or isinstance(other, bool):

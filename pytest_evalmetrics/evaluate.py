@@ -594,8 +594,7 @@ def _unevaluated(
         checks=(*checks, *_failed(benchmark, error)),
         notes=() if rows is None else rows.notes,
     )
-    scored = None if rows is None else rows.scored
-    return Evaluated(result=result, row_scores=None if scored is None else scored.rows)
+    return Evaluated(result=result, row_scores=_row_scores(rows))
 
 
 def _finished(
@@ -603,52 +602,81 @@ def _finished(
 ) -> Evaluated:
     """Gather what the evaluation leaves."""
     given = stages.given
-    benchmark = stages.benchmark
-    rows = stages.rows
-    measurement = stages.measurement
     result = structs.replace(
         _result(
             given,
-            benchmark,
-            rows,
+            stages.benchmark,
+            stages.rows,
             checks=checks,
-            notes=(*_notes(stages, checks), *_behaviour_notes(behaviour)),
+            notes=tuple(_notes(stages, checks, behaviour)),
         ),
         agents=stages.reduced.results,
         changes=tuple(_changes(stages, behaviour)),
         behaviour=behaviour,
-        ruler={} if measurement is None else measurement.ruler,
+        ruler=_ruler(stages),
         accepted_levels=_accepted_marks(stages, checks),
         sources=outcome.sources_of(stages.loaded.table),
     )
-    baseline = _baseline(stages, checks)
-    if settings_of(benchmark).drift == "fail" and not given.updates:
-        drifting = with_tiers(
-            benchmark,
-            drift_checks(benchmark, result, given.history),
-            is_required=given.is_required,
-        )
-        result = structs.replace(result, checks=(*result.checks, *drifting))
-    has_passed = result.verdict is Verdict.PASS
+    result = _with_drift(stages, result)
     flipped: tuple[FlippedTask, ...] = ()
-    if not has_passed and stages.compared.terms is not None and not given.updates:
+    if result.verdict is not Verdict.PASS and _is_compared(stages):
         flipped = tuple(_flips(stages))
-        flips = tuple(task.flip for task in flipped)
-        found = tuple(_separators(stages, checks))
-        result = structs.replace(result, flips=flips, separators=found)
-    scored = rows.scored
-    terms = stages.compared.terms
-    origin = Provenance() if terms is None else terms.reference.provenance
+        result = structs.replace(
+            result,
+            flips=tuple(task.flip for task in flipped),
+            separators=tuple(_separators(stages, checks)),
+        )
+    pictures: Mapping[str, Picture] = {}
+    if given.detailed or result.verdict is not Verdict.PASS:
+        pictures = _pictures(stages, flipped)
+    reference = _recorded_reference(stages)
     return Evaluated(
         result=result,
-        recorded=origin.recorded or "",
-        reason=origin.reason or "",
+        recorded=reference.recorded or "",
+        reason=reference.reason or "",
         documents=outcome.documents_of(stages.reduced),
-        baseline=baseline,
-        row_scores=None if scored is None else scored.rows,
+        baseline=_baseline(stages, checks),
+        row_scores=_row_scores(stages.rows),
         kept_rows=None if stages.kept is None else stages.kept.data,
-        pictures=_pictures(stages, flipped) if given.detailed or not has_passed else {},
+        pictures=pictures,
     )
+
+
+def _is_compared(stages: Stages) -> bool:
+    """Whether the run is held against a reference; one that records is not."""
+    return stages.compared.terms is not None and not stages.given.updates
+
+
+def _with_drift(stages: Stages, result: BenchmarkResult) -> BenchmarkResult:
+    """Add the checks of drifting metrics, where the benchmark lets them fail."""
+    benchmark = stages.benchmark
+    given = stages.given
+    if settings_of(benchmark).drift != "fail" or given.updates:
+        return result
+    drifting = with_tiers(
+        benchmark,
+        drift_checks(benchmark, result, given.history),
+        is_required=given.is_required,
+    )
+    return structs.replace(result, checks=(*result.checks, *drifting))
+
+
+def _ruler(stages: Stages) -> Mapping[str, Mapping[str, object]]:
+    """Return the fingerprint of what measures the run; empty if nothing is compared."""
+    return {} if stages.measurement is None else stages.measurement.ruler
+
+
+def _recorded_reference(stages: Stages) -> Provenance:
+    """Return when and why the reference was recorded; empty without one."""
+    terms = stages.compared.terms
+    return Provenance() if terms is None else terms.reference.provenance
+
+
+def _row_scores(rows: Rows | None) -> RowScores | None:
+    """Return the scores of each row; None without scorers."""
+    if rows is None or rows.scored is None:
+        return None
+    return rows.scored.rows
 
 
 def _accepted_marks(stages: Stages, checks: Sequence[Check]) -> tuple[str, ...]:
@@ -691,31 +719,43 @@ def _result(
     )
 
 
-def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[Note]:
-    """Yield the remarks that belong to no check."""
-    benchmark = stages.benchmark
-    compared = stages.compared
+def _notes(
+    stages: Stages, checks: Sequence[Check], behaviour: Sequence[BehaviourFacts]
+) -> Iterator[Note]:
+    """Yield the notes of all stages, in the order of the stages."""
     yield from stages.rows.notes
     yield from stages.loaded.table.notes
     yield from stages.loaded.notes
-    yield from compared.notes
+    yield from stages.compared.notes
     for agent in stages.reduced.agents:
-        yield from judging.agent_notes(benchmark, agent)
-    if compared.terms is not None and not stages.given.updates:
-        if stages.rows.scored is not None and stages.rows.scored.anchors is not None:
-            yield from anchors.notes(_judge_shift(stages), compared.terms.reference)
-        yield from accepted_levels.notes(
-            stages.given.accepted, compared.terms.reference, checks
-        )
-        pairing_notes = comparing.pairing_notes(compared.terms, compared.agents)
-        yield from dict.fromkeys(pairing_notes)
-        yield from judging.improvements(
-            checks, is_committed=settings_of(benchmark).committed
-        )
-        if stages.reduced.error is None:
-            yield from comparing.reference_notes(compared.terms, stages.reduced.gated)
-    if stages.reduced.error is not None:
-        return
+        yield from judging.agent_notes(stages.benchmark, agent)
+    if stages.compared.terms is not None and not stages.given.updates:
+        yield from _notes_of_comparison(stages, stages.compared.terms, checks)
+    if stages.reduced.error is None:
+        yield from _notes_of_gates(stages)
+    yield from _notes_of_behaviour(behaviour)
+
+
+def _notes_of_comparison(
+    stages: Stages, terms: ComparisonTerms, checks: Sequence[Check]
+) -> Iterator[Note]:
+    """Yield notes on the reference, on the pairs of tasks, and on what is better."""
+    reference = terms.reference
+    scored = stages.rows.scored
+    if scored is not None and scored.anchors is not None:
+        yield from anchors.notes(_judge_shift(stages), reference)
+    yield from accepted_levels.notes(stages.given.accepted, reference, checks)
+    # agents may have the same note
+    yield from dict.fromkeys(comparing.pairing_notes(terms, stages.compared.agents))
+    is_committed = settings_of(stages.benchmark).committed
+    yield from judging.improvements(checks, is_committed=is_committed)
+    if stages.reduced.error is None:
+        yield from comparing.reference_notes(terms, stages.reduced.gated)
+
+
+def _notes_of_gates(stages: Stages) -> Iterator[Note]:
+    """Yield notes on gates that can't fail, and on a benchmark without any."""
+    benchmark = stages.benchmark
     yield from gates.blind_thresholds(benchmark.spec, benchmark.line_of)
     if not stages.gates["thresholds"] and not benchmark.spec.baseline:
         yield NothingGated(
@@ -723,6 +763,16 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[Note]:
             line=benchmark.line_of(),
             in_python=benchmark.in_python,
         )
+
+
+def _notes_of_behaviour(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:
+    """Yield notes on behaviour that could not be compared."""
+    if not behaviour:
+        return
+    from pytest_evalmetrics.pipeline import behaving  # only if asked for
+
+    for facts in behaviour:
+        yield from behaving.notes_of(facts)
 
 
 def _changes(
@@ -737,37 +787,32 @@ def _changes(
     yield from run_changes.behaviour_changes(behaviour)
 
 
-def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[Note]:
-    if not behaviour:
-        return
-    from pytest_evalmetrics.pipeline import behaving
-
-    for facts in behaviour:
-        yield from behaving.notes_of(facts)
-
-
 def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | None:
     """Describe the run as a baseline; None if a number may be missing or wrong."""
     scored = stages.rows.scored
+    return outcome.baseline_of(
+        stages.benchmark,
+        stages.reduced,
+        checks,
+        is_partial=scored is not None and scored.chosen.partial,
+        provenance=_provenance(stages),
+    )
+
+
+def _provenance(stages: Stages) -> Provenance:
+    """Describe what a baseline of this run would come from."""
     measurement = stages.measurement
     results = stages.reduced.results
     under_test = None if measurement is None else measurement.under_test
-    provenance = Provenance(
+    return Provenance(
         tasks=sum(result.tasks for result in results),
         rollouts=sum(result.rollouts for result in results),
         files=list(msgspec.to_builtins(outcome.sources_of(stages.loaded.table))),
         gates=stages.gates,
         rows=None if stages.kept is None else stages.kept.description,
         under_test=under_test or None,
-        anchors=_anchors_of(scored),
-        ruler={} if measurement is None else measurement.ruler,
-    )
-    return outcome.baseline_of(
-        stages.benchmark,
-        stages.reduced,
-        checks,
-        is_partial=scored is not None and scored.chosen.partial,
-        provenance=provenance,
+        anchors=_anchors_of(stages.rows.scored),
+        ruler=_ruler(stages),
     )
 
 

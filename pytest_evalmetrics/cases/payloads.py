@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _QUESTION_KEYS: Final = (
     "question",
@@ -144,10 +147,15 @@ def _text(value: object, keys: tuple[str, ...]) -> str:
     arguments = mapping(fields.get("kwargs")) or items(fields.get("args"))
     if arguments:
         return _text(arguments, keys)
-    parts = list(fields.values()) or items(value)
+    return _only_text(list(fields.values()) or items(value)) or _as_json(value)
+
+
+def _only_text(parts: Iterable[object]) -> str:
     texts = [part for part in parts if isinstance(part, str)]
-    if len(texts) == 1:
-        return texts[0]
+    return texts[0] if len(texts) == 1 else ""
+
+
+def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 

@@ -22,13 +22,7 @@ def recognises(document: dict[str, object]) -> bool:
 def spans(document: dict[str, object]) -> Iterator[Span]:
     """Yield the span of one record."""
     context = mapping(document.get("context"))
-    attributes = flat(mapping(document.get("attributes")))
-    for column, value in document.items():
-        if column.startswith(_COLUMN) and value is not None:
-            attributes |= flat({column.removeprefix(_COLUMN): value})
-    kind = document.get("span_kind")
-    if kind is not None:
-        attributes.setdefault("openinference.span.kind", kind)
+    attributes = _attributes_of(document)
     events = [mapping(event) for event in items(document.get("events"))]
     content = content_of(attributes, events)
     error = ""
@@ -46,3 +40,15 @@ def spans(document: dict[str, object]) -> Iterator[Span]:
         error=error,
         record=attributes,
     )
+
+
+def _attributes_of(document: dict[str, object]) -> dict[str, object]:
+    """Read the attributes, which the data frame has as columns."""
+    attributes = flat(mapping(document.get("attributes")))
+    for column, value in document.items():
+        if column.startswith(_COLUMN) and value is not None:
+            attributes |= flat({column.removeprefix(_COLUMN): value})
+    kind = document.get("span_kind")
+    if kind is not None:
+        attributes.setdefault("openinference.span.kind", kind)
+    return attributes

@@ -30,6 +30,13 @@ _PHONE = re.compile(
     r"|0\d{1,4}[ /-]\d[\d -]{4,12}\d|\d{3}[ .-]\d{3}[ .-]\d{4})"
     r"(?![\w:/-])"
 )
+# what is personal in any text, the surest kinds first
+_PERSONAL: Final = (
+    ("email", _EMAIL),
+    ("account", _IBAN),
+    ("account", _CARD),
+    ("phone", _PHONE),
+)
 _NAME_FIELD = re.compile(
     r"(?:.*[._])?(?:user|customer|client|contact|patient|employee|person|enduser|caller|sender)"
     r"[._]?(?:name|full_?name|id)"
@@ -97,15 +104,9 @@ class Redactor:
         for value in self._secrets:
             if value in text:
                 yield "key", value
-        for kind, pattern in (
-            ("email", _EMAIL),
-            ("account", _IBAN),
-            ("account", _CARD),
-        ):
+        for kind, pattern in _PERSONAL:
             for match in pattern.finditer(text):
                 yield kind, match[0]
-        for match in _PHONE.finditer(text):
-            yield "phone", match[0]
         # the longest first: a full name before its parts
         for value in sorted(set(self._names), key=len, reverse=True):
             if re.search(_whole(value), text):

@@ -111,23 +111,27 @@ def _roots(spans: Sequence[Span], wanted: str, file: str) -> list[Span]:
         matches = [span for span in spans if span.span_id == wanted]
         if matches:
             return matches
-    traces: dict[str, None] = dict.fromkeys(span.trace_id for span in spans)
-    if wanted:
-        if wanted not in traces:
-            raise DataError(
-                f"there is no span and no trace {wanted!r}",
-                file=file,
-                hint=f"it has {_listed(list(traces))}",
-            )
-        spans = [span for span in spans if span.trace_id == wanted]
-    elif len(traces) > 1:
+    of_trace = _of_trace(spans, wanted, file)
+    ids = {span.span_id for span in of_trace}
+    return [span for span in of_trace if span.parent_id not in ids]
+
+
+def _of_trace(spans: Sequence[Span], wanted: str, file: str) -> Sequence[Span]:
+    """Choose the spans of the wanted trace, or all where there is only one."""
+    traces = list(dict.fromkeys(span.trace_id for span in spans))
+    if wanted and wanted not in traces:
         raise DataError(
-            f"the file holds {len(traces)} traces: {_listed(list(traces))}",
+            f"there is no span and no trace {wanted!r}",
+            file=file,
+            hint=f"it has {_listed(traces)}",
+        )
+    if not wanted and len(traces) > 1:
+        raise DataError(
+            f"the file holds {len(traces)} traces: {_listed(traces)}",
             file=file,
             hint="name one of them, or a span, with --span ID",
         )
-    known = {span.span_id for span in spans}
-    return [span for span in spans if span.parent_id not in known]
+    return [span for span in spans if not wanted or span.trace_id == wanted]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -25,15 +25,21 @@ def failure_in_text(output: str) -> str:
     """
     if _begins_with_error(output):
         return output[:_SHOWN]
-    if output[:1] == "{" and '"' in output and len(output) <= _PARSED:
-        if '"error"' not in output and '"is_error"' not in output:
-            return ""
-        value = decoded(output)
-        if isinstance(value, dict):
-            stated = value.get("error")
-            if stated or value.get("is_error") is True:
-                return (plain_text(stated) or output)[:_SHOWN]
+    if not _may_state_error(output):
+        return ""
+    value = decoded(output)
+    if not isinstance(value, dict):
+        return ""
+    stated = value.get("error")
+    if stated or value.get("is_error") is True:
+        return (plain_text(stated) or output)[:_SHOWN]
     return ""
+
+
+def _may_state_error(output: str) -> bool:
+    """Check whether it is worthwhile to parse an output."""
+    is_object = output[:1] == "{" and len(output) <= _PARSED
+    return is_object and ('"error"' in output or '"is_error"' in output)
 
 
 def stated_failure(*flags: object) -> str:

@@ -181,20 +181,31 @@ def result_of(part: Part) -> ResultDraft:
         if part.get(key) is not None:
             output = part[key]
             break
-    status = part.get("status")
-    error = ""
-    if not _ANY_FLAG.isdisjoint(part):
-        error = stated_failure(*[part.get(flag) for flag in _FLAGS])
     shown = plain_text(output)
-    if not error and failed_status(status):
-        error = shown or str(status)
+    error = _failure_of(part, shown)
+    if error == "error":  # nothing but a flag
+        error = shown or error
+        text_shown = shown
+    else:
+        text_shown = shown or error
     return ResultDraft(
         id=answered_id_of(part) or call_id_of(part),
         name=first_text(part, "name", "tool_name", "toolName"),
-        text=shown or ("" if error == "error" else error),
-        error=shown if error == "error" and shown else error,
+        text=text_shown,
+        error=error,
         images=_images_in(output),
     )
+
+
+def _failure_of(part: Part, shown: str) -> str:
+    """Read the words of a failure from flags and the status; empty without one."""
+    error = ""
+    if not _ANY_FLAG.isdisjoint(part):
+        error = stated_failure(*[part.get(flag) for flag in _FLAGS])
+    status = part.get("status")
+    if not error and failed_status(status):
+        error = shown or str(status)
+    return error
 
 
 def _images_in(output: object) -> tuple[Image, ...]:

@@ -30,30 +30,74 @@ if TYPE_CHECKING:
 
 _NESTED: Final = 5  # levels of objects around a conversation
 _CONVERSATIONS: Final = (
-    *("traj", "trajectory", "messages", "conversation", "conversations"),
-    *("steps", "intermediate_steps", "contents", "all_messages", "nodes"),
-    *("transcript", "history"),
+    "traj",
+    "trajectory",
+    "messages",
+    "conversation",
+    "conversations",
+    "steps",
+    "intermediate_steps",
+    "contents",
+    "all_messages",
+    "nodes",
+    "transcript",
+    "history",
 )
 _HOLDERS: Final = frozenset(_CONVERSATIONS)
 _ASKED: Final = (
-    *("responses_create_params", "prompt", "input", "inputs", "user_input"),
-    *("request", "question", "problem", "problem_statement", "instruction"),
-    *("query", "arguments"),
+    "responses_create_params",
+    "prompt",
+    "input",
+    "inputs",
+    "user_input",
+    "request",
+    "question",
+    "problem",
+    "problem_statement",
+    "instruction",
+    "query",
+    "arguments",
 )
 _ANSWERED: Final = (
-    *("response", "completion", "output", "outputs", "output_text", "actualOutput"),
-    *("generation", "prediction", "model_output", "resps", "answer", "result"),
+    "response",
+    "completion",
+    "output",
+    "outputs",
+    "output_text",
+    "actualOutput",
+    "generation",
+    "prediction",
+    "model_output",
+    "resps",
+    "answer",
+    "result",
 )
 _IN_ANSWERS: Final = (
-    *("output", "output_text", "response", "answer", "completion", "body"),
+    "output",
+    "output_text",
+    "response",
+    "answer",
+    "completion",
+    "body",
 )
 _IN_QUESTIONS: Final = (
-    *("question", "query", "problem", "instruction", "input", "text", "raw"),
-    *("user_input", "gen_args_0", "arg_0"),
+    "question",
+    "query",
+    "problem",
+    "instruction",
+    "input",
+    "text",
+    "raw",
+    "user_input",
+    "gen_args_0",
+    "arg_0",
 )
 _CALLS: Final = ("tool_calls", "toolsCalled", "tools_called")
 _STOPS: Final = (
-    *("finish_reason", "stop_reason", "finish_reasons", "stop_condition"),
+    "finish_reason",
+    "stop_reason",
+    "finish_reasons",
+    "stop_condition",
     "termination_reason",
 )
 _ATTACHED: Final = "attachment://"
@@ -119,16 +163,21 @@ def _recorded(row: Mapping[str, object]) -> Sequence[object] | None:
     if _HOLDERS.isdisjoint(row):
         return None
     for key in _CONVERSATIONS:
-        value = row.get(key)
-        if isinstance(value, str) and value[:1] in "[{":
-            value = decoded(value)
-        if isinstance(value, dict):
-            value = _recorded(value)
-        if key == "nodes" and isinstance(value, list):
-            value = _last_branch(value)
-        if isinstance(value, list) and value and _is_conversation(value):
-            return _with_attachments(value, row.get("attachments"))
+        values = _list_under(key, row.get(key))
+        if values and _is_conversation(values):
+            return _with_attachments(values, row.get("attachments"))
     return None
+
+
+def _list_under(key: str, value: object) -> Sequence[object] | None:
+    """Take what is under a key as a list: as it is, as JSON in a text, or in an object."""
+    if isinstance(value, str) and value[:1] in "[{":
+        value = decoded(value)
+    if isinstance(value, dict):
+        return _recorded(value)
+    if not isinstance(value, list):
+        return None
+    return _last_branch(value) if key == "nodes" else value
 
 
 def _last_branch(nodes: Sequence[object]) -> list[object]:
@@ -208,21 +257,27 @@ def _add_asked(conversation: Conversation, value: object, level: int) -> None:
         else:
             _say(conversation, "user", value)
     elif isinstance(value, dict) and level < _NESTED:
-        messages = value.get("messages")
-        if isinstance(messages, list):
-            if messages and isinstance(messages[0], list):  # of LangSmith
-                messages = messages[0]
-            _add_system(conversation, value)
-            add_messages(conversation, messages)
+        _add_asked_object(conversation, value, level)
+
+
+def _add_asked_object(
+    conversation: Conversation, asked: Mapping[str, object], level: int
+) -> None:
+    messages = asked.get("messages")
+    if isinstance(messages, list):
+        if messages and isinstance(messages[0], list):  # of LangSmith
+            messages = messages[0]
+        _add_system(conversation, asked)
+        add_messages(conversation, messages)
+        return
+    if role_of(asked) is not None:
+        add_messages(conversation, [asked])
+        return
+    for key in _IN_QUESTIONS:
+        if asked.get(key):
+            _add_asked(conversation, asked[key], level + 1)
             return
-        if role_of(value) is not None:
-            add_messages(conversation, [value])
-            return
-        for key in _IN_QUESTIONS:
-            if value.get(key):
-                _add_asked(conversation, value[key], level + 1)
-                return
-        _say(conversation, "user", json_text(value))
+    _say(conversation, "user", json_text(asked))
 
 
 # -- what was answered ---------------------------------------------------------------------------
@@ -230,21 +285,28 @@ def _add_asked(conversation: Conversation, value: object, level: int) -> None:
 
 def _add_answer(conversation: Conversation, row: Mapping[str, object]) -> None:
     for key in _ANSWERED:
-        value = row.get(key)
-        if value is None or value == "" or isinstance(value, bool | int | float):
-            continue
-        if key == "result" and not isinstance(value, dict):  # a verdict
+        if not _may_be_answer(key, row.get(key)):
             continue
         before = len(conversation.turns)
-        _add_answered(conversation, value, 0)
+        _add_answered(conversation, row[key], 0)
         if len(conversation.turns) > before:
             break
     last = conversation.turns[-1:]
-    if any(turn.calls for turn in last):
-        return
+    if not any(turn.calls for turn in last):
+        _add_calls_of_row(conversation, row)
+
+
+def _may_be_answer(key: str, value: object) -> bool:
+    if value is None or value == "" or isinstance(value, bool | int | float):
+        return False
+    # another result is a verdict
+    return key != "result" or isinstance(value, dict)
+
+
+def _add_calls_of_row(conversation: Conversation, row: Mapping[str, object]) -> None:
+    """Add a row's own calls; beside an answer, they are what was expected."""
     for key in _CALLS:
         calls = row.get(key)
-        # beside an answer, a row's own calls are what was expected
         if isinstance(calls, list) and not conversation.is_answered:
             draft = Draft("assistant")
             add_calls(draft, calls)
@@ -303,15 +365,20 @@ def _add_body(
             return
     if role_of(body) is not None or "tool_calls" in body:
         add_messages(conversation, [{"role": "assistant", **body}])
-        return
-    if isinstance(body.get("message"), dict):
+    elif isinstance(body.get("message"), dict):
         add_messages(conversation, [body])
-        return
-    if isinstance(body.get("content"), str | list):
+    elif isinstance(body.get("content"), str | list):
         draft = Draft("assistant")
         add_content(draft, body["content"])
         conversation.add(draft)
-        return
+    else:
+        _add_inner_answer(conversation, body, level)
+
+
+def _add_inner_answer(
+    conversation: Conversation, body: Mapping[str, object], level: int
+) -> None:
+    """Add the answer that an object holds under a known key."""
     for key in _IN_ANSWERS:
         if body.get(key):
             _add_answered(conversation, body[key], level + 1)
@@ -388,11 +455,19 @@ def _stated_reason(holder: Mapping[str, object]) -> str:
         reason = stop_reason(holder.get(key))
         if reason:
             return reason
-    choices = holder.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        return _stated_reason({**choices[0], "choices": None})
-    calls = holder.get("calls")  # of the model, by verifiers
-    if isinstance(calls, list) and calls and isinstance(calls[-1], dict):
-        return stop_reason(calls[-1].get("finish_reason"))
+    choice = _object_at(holder.get("choices"), 0)
+    if choice is not None:
+        return _stated_reason({**choice, "choices": None})
+    call = _object_at(holder.get("calls"), -1)  # of the model, by verifiers
+    if call is not None:
+        return stop_reason(call.get("finish_reason"))
     is_response = isinstance(holder.get("output"), list)
     return stop_reason(holder.get("status")) if is_response else ""
+
+
+def _object_at(values: object, index: int) -> Mapping[str, object] | None:
+    """Take the first or last value of a list, if it is an object."""
+    if not isinstance(values, list) or not values:
+        return None
+    value = values[index]
+    return value if isinstance(value, dict) else None

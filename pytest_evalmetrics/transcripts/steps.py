@@ -72,27 +72,37 @@ def _add_step(conversation: Conversation, step: Mapping[str, object]) -> None:
     if call is None and draft.calls:
         call = draft.calls.pop()
     if call is not None and call.name.lower() in _FINISHED:
-        answer = decoded(call.arguments)
-        if isinstance(answer, dict):
-            answer = first_text(answer, "answer", "response", "text", "output")
-        draft.texts.append(plain_text(answer))
+        draft.texts.append(_final_answer(call))
         call = None
     if call is not None:
         draft.calls.append(call)
     if role_of(step) is None or not draft.is_empty:
         conversation.add(draft)
-    if call is None:
-        return
+    if call is not None:
+        _add_observation(conversation, call, step)
+
+
+def _final_answer(call: ToolCall) -> str:
+    """Read the answer that an agent ends with, as the arguments of a call."""
+    answer = decoded(call.arguments)
+    if isinstance(answer, dict):
+        answer = first_text(answer, "answer", "response", "text", "output")
+    return plain_text(answer)
+
+
+def _add_observation(
+    conversation: Conversation, call: ToolCall, step: Mapping[str, object]
+) -> None:
+    """Add what came of a step's call."""
     for key in _OBSERVED:
         if step.get(key) is not None:
-            conversation.add_result(
-                ResultDraft(
-                    id=call.id,
-                    name=call.name,
-                    text=plain_text(step[key]),
-                    error=text(step.get("error")),
-                )
+            result = ResultDraft(
+                id=call.id,
+                name=call.name,
+                text=plain_text(step[key]),
+                error=text(step.get("error")),
             )
+            conversation.add_result(result)
             return
 
 

@@ -58,6 +58,12 @@ def test_a_job_whose_reward_is_0(real):
     assert note_texts(table.notes) == ()
 
 
+def test_a_trial_of_an_unknown_schema_is_refused(folder):
+    trial(folder, "a", "x", {"reward": 1}, schema_version=2)
+    refused = folder.refused("job", scores=["reward"])
+    assert "of the schema version 2; known is 1" in refused.message
+
+
 def test_a_job_whose_trial_crashed(real):
     table = real.load("harbor/job_errored", scores=["reward"])
     assert table.tasks == ("terminal-bench/pytorch-model-recovery",)

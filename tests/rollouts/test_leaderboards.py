@@ -149,6 +149,19 @@ def test_evalplus_without_its_extra_tests(folder):
     assert table.scores["reward"].tolist() == [1]
 
 
+def test_a_solution_of_evalplus_without_a_status_is_missing(folder):
+    solutions = {
+        "HumanEval/0": evaluated(("pass", "pass")),
+        "HumanEval/1": evaluated((None, None)),
+        "HumanEval/2": evaluated(("pass", "timeout")),
+        "HumanEval/3": [],
+    }
+    results = {"date": "2026-01-01", "hash": "0", "eval": solutions}
+    folder.json(results, "s_eval_results.json")
+    table = folder.load("s_eval_results.json", scores=["plus"])
+    np.testing.assert_equal(table.scores["plus"], [1, np.nan, 0, np.nan])
+
+
 # -- BFCL ------------------------------------------------------------------------------------
 
 

@@ -144,6 +144,23 @@ def stated_notes(table):
     return [note for note in note_texts(table.notes) if "the rollouts give" in note]
 
 
+def test_a_trace_of_mlflow_that_failed_is_missing_though_its_feedback_is_0(folder):
+    shutil.copy(RECORDED / "mlflow_traces" / "traces.jsonl", folder.path)
+    table = folder.load("traces.jsonl", scores=["exact"])
+    questions = {}
+    rows = (folder.path / "traces.jsonl").read_text().splitlines()
+    for line, value in zip(
+        rows, table.scores["exact"][np.argsort(table.read_as)], strict=True
+    ):
+        info = json.loads(line)["info"]
+        questions[json.loads(info["request_preview"])["question"]] = value
+    # MLflow's exact/mean is 1/3
+    np.testing.assert_equal(questions, {"a": 1, "b": 0, "boom": np.nan})
+    (note,) = note_texts(table.notes)
+    assert note.startswith("the trace failed: 1 rollout without a score")
+    assert "RuntimeError: the model is down" in note
+
+
 def test_what_failed_in_braintrust_is_missing(read):
     exact = read("braintrust", "braintrust-local", {})
     judge = read("braintrust", "braintrust-local", {"scores.exact": "scores.judge"})

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.source import Source
 
 _PASSED: Final = "pass"
+_FAILED: Final = ("fail", "timeout")
 
 
 class EvalPlus(ToolLoader):
@@ -40,12 +41,14 @@ class EvalPlus(ToolLoader):
         problems = results.object("eval")
         self._reports.add(source, problems)
         for task, solutions in problems.items():
-            for number, solution in enumerate(json_values.objects(solutions)):
+            listed = json_values.objects(solutions)
+            for number, solution in enumerate(listed or [{}]):
                 scores = _scores(solution)
                 if "plus" in scores:
                     rewards = ("plus",)
                 for name, passed in scores.items():
-                    passes[name].setdefault(task, []).append(passed)
+                    if passed is not None:
+                        passes[name].setdefault(task, []).append(passed)
                 yield Rollout(
                     record=solution,
                     name=f"{source.shown}: {task}, solution {number}",
@@ -65,9 +68,19 @@ class EvalPlus(ToolLoader):
                 builder.compare(f"pass@1 of {name}", theirs, ours)
 
 
-def _scores(solution: Mapping[str, JsonValue]) -> dict[str, int]:
-    base = solution.get("base_status") == _PASSED
-    plus = solution.get("plus_status")
-    if plus is None:  # --base-only
-        return {"base": int(base)}
-    return {"base": int(base), "plus": int(base and plus == _PASSED)}
+def _scores(solution: Mapping[str, JsonValue]) -> dict[str, int | None]:
+    """Read whether a solution passes; None where it has no known status."""
+    base = _passes(solution.get("base_status"))
+    status = solution.get("plus_status")
+    if status is None:  # --base-only
+        return {"base": base}
+    plus = _passes(status)
+    if base is None or plus is None:
+        return {"base": base, "plus": None}
+    return {"base": base, "plus": min(base, plus)}
+
+
+def _passes(status: JsonValue) -> int | None:
+    if status == _PASSED:
+        return 1
+    return 0 if status in _FAILED else None

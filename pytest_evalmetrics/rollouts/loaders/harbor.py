@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import json_values
@@ -19,12 +21,13 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
 
 RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"
 _RUN: Final = ("agent_execution.started_at", "agent_execution.finished_at")
+_VERSIONS: Final = (None, 1)  # of a trial's schema
 _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
@@ -41,14 +44,13 @@ class Harbor(ToolLoader):
     def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         """Yield the rollouts of one file."""
         file = RolloutFile(source.path, source.shown)
-        results = list(self._results(file, is_folder=source.is_folder))
-        trials = [
-            _trial(result, name) for kind, result, name in results if kind == "trial"
-        ]
+        if source.is_folder:
+            found = list(_walk(file, _DEPTH, self._folders))
+        else:
+            found = [_result(file)]
+        trials = [_trial(each) for each in found if each.kind == "trial"]
         unfinished = [
-            _unfinished(c, name, trials)
-            for kind, c, name in results
-            if kind == "config"
+            _unfinished(each, trials) for each in found if each.kind == "config"
         ]
         if not trials and not unfinished:
             hint = f"give the folder of a job, or of trials, each with its {RESULT}"
@@ -56,19 +58,21 @@ class Harbor(ToolLoader):
         # the checksum is of all files of a task, which keeps its name
         builder.versioned = True
         builder.attempts = True
-        for kind, result, name in results:
-            of_job = [r for r in trials if r.name.startswith(name.removesuffix(RESULT))]
-            if kind == "job":
-                _compare(result, name, of_job, builder)
+        for each in found:
+            if each.kind == "job":
+                folder = each.name.removesuffix(RESULT)
+                of_job = [t for t in trials if t.name.startswith(folder)]
+                _compare(each, of_job, builder)
         yield from (*trials, *unfinished)
 
-    def _results(
-        self, file: RolloutFile, *, is_folder: bool
-    ) -> Iterator[tuple[str, Document, str]]:
-        if is_folder:
-            yield from _walk(file, _DEPTH, self._folders)
-        else:
-            yield _result(file)
+
+class Found(msgspec.Struct, frozen=True):
+    """A document of Harbor, and its name in messages."""
+
+    #: The result of a trial or of a job, or the configuration of a trial without a result.
+    kind: Literal["trial", "job", "config"]
+    document: Document
+    name: str
 
 
 def is_trials_folder(folder: Path) -> bool:
@@ -98,42 +102,51 @@ def _as_folder(file: RolloutFile) -> RolloutFile:
     return RolloutFile(file.path.parent, file.shown.removesuffix(RESULT) or ".")
 
 
-def _walk(
-    folder: RolloutFile, depth: int, visited: set[Path]
-) -> Iterator[tuple[str, Document, str]]:
+def _walk(folder: RolloutFile, depth: int, visited: set[Path]) -> Iterator[Found]:
     """Find the results in a folder, and the configurations of trials without one."""
     place = folder.path.resolve()
     if place in visited:  # a link such as jobs/latest
         return
     visited.add(place)
-    prefix = (
-        "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
-    )
+    shown = folder.shown.rstrip("/")
+    prefix = f"{shown}/" if shown not in ("", ".") else ""
     paths = sorted(folder.path.iterdir())
     files = {path.name: RolloutFile(path, prefix + path.name) for path in paths}
-    kind = ""
-    if RESULT in files:
-        kind, result, name = _result(files[RESULT])
-        yield kind, result, name
-    elif _CONFIG in files:
-        config = Document.of(
-            open_source(files[_CONFIG]), "the configuration of a trial"
-        )
-        if config.get("trial_name") is not None:
-            kind = "config"
-            yield kind, config, folder.shown
-    if kind not in ("trial", "config") and depth:  # a trial has its logs below
+    found = _document_in(folder, files)
+    if found is not None:
+        yield found
+    if depth and (found is None or found.kind == "job"):  # a trial has its logs below
         for file in files.values():
             if file.path.is_dir():
                 yield from _walk(file, depth - 1, visited)
 
 
-def _result(file: RolloutFile) -> tuple[str, Document, str]:
-    """Read the result of a job or a trial: which of them it is, and how its file is written."""
+def _document_in(folder: RolloutFile, files: Mapping[str, RolloutFile]) -> Found | None:
+    """Read the result in a folder, or the configuration of a trial that has none."""
+    if RESULT in files:
+        return _result(files[RESULT])
+    if _CONFIG not in files:
+        return None
+    config = Document.of(open_source(files[_CONFIG]), "the configuration of a trial")
+    if config.get("trial_name") is None:
+        return None
+    return Found(kind="config", document=config, name=folder.shown)
+
+
+def _result(file: RolloutFile) -> Found:
+    """Read the result of a job or a trial."""
     result = Document.of(open_source(file), "a Harbor result")
-    for kind, keys in (("trial", HARBOR_TRIAL), ("job", HARBOR_JOB)):
-        if result.whole(keys).keys() == keys:
-            return kind, result, file.shown
+    if result.whole(HARBOR_TRIAL).keys() == HARBOR_TRIAL:
+        version = result.get("schema_version")
+        if version not in _VERSIONS:
+            raise DataError(
+                f"this Harbor trial is of the schema version {version!r}; known is 1",
+                file=file.shown,
+                hint="update pytest-evalmetrics",
+            )
+        return Found(kind="trial", document=result, name=file.shown)
+    if result.whole(HARBOR_JOB).keys() == HARBOR_JOB:
+        return Found(kind="job", document=result, name=file.shown)
     raise DataError(
         "this is not a Harbor result: it has neither "
         f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
@@ -142,75 +155,100 @@ def _result(file: RolloutFile) -> tuple[str, Document, str]:
     )
 
 
-def _trial(trial: Document, name: str) -> Rollout:
-    record = trial.whole()
+def _trial(found: Found) -> Rollout:
+    """Make the rollout of a trial's result."""
+    record = found.document.whole()
     task = record["task_name"]
     if not isinstance(task, str):
         raise DataError(
-            f"the task_name of this trial is {task!r}; expected text", file=name
+            f"the task_name of this trial is {task!r}; expected text", file=found.name
         )
     steps = json_values.objects(record.get("step_results"))
-    info = trial.object("agent_info")
-    result = trial.object("verifier_result")
-    rewards = json_values.mapping(result.get("rewards"))
-    if "rewards" not in result and "reward" in result:  # early versions have one
-        rewards = {"reward": result["reward"]}
-    if (
-        record.get("reward_valid") is False
-    ):  # Harbor counts such a trial as one without a reward
-        rewards = dict.fromkeys(rewards)
-    # errors that a trial survived are recorded with its steps
-    errors = json_values.objects(
-        [holder.get("exception_info") for holder in (record, *steps)]
-    )
-    error = None
-    if errors:
-        error = RolloutError(
-            kind=str(errors[0].get("exception_type") or "error"),
-            message=str(errors[0].get("exception_message") or ""),
-        )
-    # durations may be recorded with the steps only
-    took = json_values.duration(record, *_RUN)
-    if took is None:
-        took = json_values.total(json_values.duration(step, *_RUN) for step in steps)
-    if took is None:
-        took = json_values.duration(record, "started_at", "finished_at")
+    info = found.document.object("agent_info")
     holders = steps if record.get("agent_result") is None else [record]
     return Rollout(
         record=record,
-        name=name,
+        name=found.name,
         task=task,
         agent=_agent(info.get("name"), json_values.lookup(info, "model_info.name")),
-        scores=rewards,
-        usage=usage(*(each.get("agent_result") for each in holders), latency_s=took),
-        error=error,
+        scores=_rewards(record, found.document.object("verifier_result")),
+        usage=usage(
+            *(holder.get("agent_result") for holder in holders),
+            latency_s=_duration(record, steps),
+        ),
+        error=_error(record, steps),
         started=json_values.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
         record_id=json_values.text(record.get("id")),
     )
 
 
-def _unfinished(config: Document, name: str, rollouts: Sequence[Rollout]) -> Rollout:
+def _rewards(
+    record: Mapping[str, JsonValue], verified: Mapping[str, JsonValue]
+) -> JsonObject:
+    """Read the verifier's rewards, None where Harbor calls them invalid."""
+    rewards = json_values.mapping(verified.get("rewards"))
+    if "rewards" not in verified and "reward" in verified:  # early versions have one
+        rewards = {"reward": verified["reward"]}
+    # Harbor counts such a trial as one without a reward
+    return dict.fromkeys(rewards) if record.get("reward_valid") is False else rewards
+
+
+def _error(
+    record: Mapping[str, JsonValue], steps: Sequence[Mapping[str, JsonValue]]
+) -> RolloutError | None:
+    """Find the first exception; those that a trial survived are recorded with its steps."""
+    for holder in (record, *steps):
+        exception = holder.get("exception_info")
+        if isinstance(exception, dict):
+            return RolloutError(
+                kind=str(exception.get("exception_type") or "error"),
+                message=str(exception.get("exception_message") or ""),
+            )
+    return None
+
+
+def _duration(
+    record: Mapping[str, JsonValue], steps: Sequence[Mapping[str, JsonValue]]
+) -> float | None:
+    """Read how long the agent took; durations may be recorded with the steps only."""
+    took = json_values.duration(record, *_RUN)
+    if took is None:
+        took = json_values.total(json_values.duration(step, *_RUN) for step in steps)
+    if took is None:
+        took = json_values.duration(record, "started_at", "finished_at")
+    return took
+
+
+def _unfinished(found: Found, rollouts: Sequence[Rollout]) -> Rollout:
     """Make the missing rollout of a trial that was begun and left no result."""
+    config = found.document
     trial = str(config.get("trial_name"))
-    start = trial.rpartition("__")[0]
-    task = config.object("task")
-    agent = config.object("agent")
-    path = str(task.get("path") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
-    model = str(agent.get("model_name") or "").rpartition("/")[2]
-    alike = [
-        r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start
-    ]
+    start = _start_of(trial)
+    task: JsonValue = config.object("task").get("name")
+    path = str(config.object("task").get("path") or "").replace("\\", "/")
+    given = config.object("agent")
+    model = str(given.get("model_name") or "").rpartition("/")[2]
+    agent: JsonValue = _agent(given.get("name"), model)
+    task = task or path.rstrip("/").rpartition("/")[2] or start
+    for rollout in rollouts:
+        if _start_of(str(rollout.record["trial_name"])) == start:
+            task = rollout.task
+            agent = rollout.agent
+            break
+    message = f"the trial has no {RESULT}: was the job interrupted?"
     return Rollout(
         record={"trial_name": trial},
-        name=name,
-        task=alike[0].task if alike else task.get("name") or path or start,
-        agent=alike[0].agent if alike else _agent(agent.get("name"), model),
-        error=RolloutError(
-            kind="no result",
-            message=f"the trial has no {RESULT}: was the job interrupted?",
-        ),
+        name=found.name,
+        task=task,
+        agent=agent,
+        error=RolloutError(kind="no result", message=message),
     )
+
+
+def _start_of(trial: str) -> str:
+    """Cut the random end off a trial's name."""
+    return trial.rpartition("__")[0]
 
 
 def _agent(name: JsonValue, model: JsonValue) -> str | None:
@@ -220,28 +258,28 @@ def _agent(name: JsonValue, model: JsonValue) -> str | None:
     return f"{name}__{model}" if model else name
 
 
-def _compare(
-    job: Document, name: str, trials: Sequence[Rollout], builder: ChunkBuilder
-) -> None:
+def _compare(job: Found, trials: Sequence[Rollout], builder: ChunkBuilder) -> None:
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
-    builder.compare(
-        "n_total_trials", job.get("n_total_trials"), len(trials), where=name
-    )
+    total = job.document.get("n_total_trials")
+    builder.compare("n_total_trials", total, len(trials), where=job.name)
     scores: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
     for trial in trials:
-        scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(
-            trial.scores
-        )
-    for key, stats in json_values.mapping(job.object("stats").get("evals")).items():
-        names = {name for each in scores[key] for name in each} or {"reward"}
+        source = trial.record.get("source") or "adhoc"
+        scores[f"{trial.agent}__{source}"].append(trial.scores)
+    evals = json_values.mapping(job.document.object("stats").get("evals"))
+    for key, stats in evals.items():
+        if not scores[key]:
+            continue
+        names = {name for rewards in scores[key] for name in rewards} or {"reward"}
         for metric in json_values.objects(json_values.mapping(stats).get("metrics")):
             for metric_name, stated in metric.items():
                 is_only = metric_name == "mean" and len(names) == 1
                 reward = next(iter(names)) if is_only else metric_name
-                if scores[key] and reward in names:
-                    ours = fmean(
-                        json_values.number(each.get(reward)) or 0
-                        for each in scores[key]
-                    )
+                if reward in names:
                     claim = f"the mean {reward} of {key}, a missing one counted as 0,"
-                    builder.compare(claim, stated, ours, where=name)
+                    mean = _mean(reward, scores[key])
+                    builder.compare(claim, stated, mean, where=job.name)
+
+
+def _mean(reward: str, scores: Sequence[Mapping[str, JsonValue]]) -> float:
+    return fmean(json_values.number(rewards.get(reward)) or 0 for rewards in scores)

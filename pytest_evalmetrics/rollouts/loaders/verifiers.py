@@ -16,7 +16,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
@@ -63,7 +63,6 @@ class Verifiers(ToolLoader):
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
             error = _row_error(row)
-            timing = json_values.mapping(row.get("timing")) or row
             rewards.append(json_values.number(row.get("reward")) or 0)
             builder.positional |= isinstance(task, int)
             yield Rollout(
@@ -72,29 +71,41 @@ class Verifiers(ToolLoader):
                 task=task,
                 agent=metadata.get("model"),
                 scores=judged(_flat_scores(row), error, rewards=("reward",)),
-                usage=usage(
-                    row.get("token_usage"),
-                    latency_s=json_values.lookup(timing, "generation.duration"),
-                    latency_ms=json_values.first(timing, "generation_ms", "total_ms"),
-                ),
+                usage=_row_usage(row),
                 error=error,
                 rewards=("reward",),
                 content=content,
             )
         if metadata and rewards:
-            claim = f"avg_reward in {_METADATA}, where a missing one counts as 0,"
-            builder.compare(claim, metadata.get("avg_reward"), fmean(rewards))
-            examples = json_values.number(metadata.get("num_examples"))
-            each = json_values.number(metadata.get("rollouts_per_example"))
-            if examples and each and examples > 0:
-                claim = f"num_examples * rollouts_per_example in {_METADATA}"
-                builder.compare(claim, examples * each, len(rewards))
-            settings = {
-                "environment": json_values.first(metadata, "env_id", "env"),
-                "version": json_values.lookup(metadata, "version_info.env_version"),
-                "arguments": metadata.get("env_args"),
-            }
-            builder.measured("verifiers", builder.scores, settings)
+            _compare(rewards, metadata, builder)
+
+
+def _compare(
+    rewards: Sequence[float], metadata: Mapping[str, JsonValue], builder: ChunkBuilder
+) -> None:
+    """Compare the numbers of the metadata, and tell the builder what scored."""
+    claim = f"avg_reward in {_METADATA}, where a missing one counts as 0,"
+    builder.compare(claim, metadata.get("avg_reward"), fmean(rewards))
+    examples = json_values.number(metadata.get("num_examples"))
+    rollouts = json_values.number(metadata.get("rollouts_per_example"))
+    if examples and rollouts and examples > 0:
+        claim = f"num_examples * rollouts_per_example in {_METADATA}"
+        builder.compare(claim, examples * rollouts, len(rewards))
+    settings = {
+        "environment": json_values.first(metadata, "env_id", "env"),
+        "version": json_values.lookup(metadata, "version_info.env_version"),
+        "arguments": metadata.get("env_args"),
+    }
+    builder.measured("verifiers", builder.scores, settings)
+
+
+def _row_usage(row: Mapping[str, JsonValue]) -> dict[str, float]:
+    timing = json_values.mapping(row.get("timing")) or row
+    return usage(
+        row.get("token_usage"),
+        latency_s=json_values.lookup(timing, "generation.duration"),
+        latency_ms=json_values.first(timing, "generation_ms", "total_ms"),
+    )
 
 
 def _content(row: Mapping[str, JsonValue]) -> list[JsonValue]:
@@ -171,13 +182,7 @@ class VerifiersTraces(ToolLoader):
         if type(task) not in (int, str):
             message = "this episode's task has neither a key nor a hash"
             raise source.error_at(place, message, _HINT)
-        traces = json_values.objects(row.get("traces"))
-        trained = [
-            trace
-            for trace in traces
-            if json_values.lookup(trace, "agent.trainable") is not False
-        ]
-        for trace in trained or traces or [{}]:
+        for trace in _traces_of(row):
             version = trace.get("version", _VERSIONS[0])
             if version not in _VERSIONS:
                 message = f"this trace is of version {version!r}; known are {_VERSIONS}"
@@ -204,6 +209,17 @@ class VerifiersTraces(ToolLoader):
             )
 
 
+def _traces_of(row: Mapping[str, JsonValue]) -> Sequence[Mapping[str, JsonValue]]:
+    """List the traces of the agents that can be trained, else all; an empty one without any."""
+    traces = json_values.objects(row.get("traces"))
+    trained = [
+        trace
+        for trace in traces
+        if json_values.lookup(trace, "agent.trainable") is not False
+    ]
+    return trained or traces or [{}]
+
+
 def _last_error(holder: Mapping[str, JsonValue]) -> RolloutError | None:
     # an error before a successful retry doesn't count
     if holder.get("ok") is not False:
@@ -216,17 +232,19 @@ def _last_error(holder: Mapping[str, JsonValue]) -> RolloutError | None:
 
 
 def _trace_scores(trace: Mapping[str, JsonValue]) -> JsonObject:
-    rewards = json_values.mapping(trace.get("rewards"))
-    parts = []
-    for reward in json_values.objects(list(rewards.values())):
-        score = json_values.number(reward.get("score"))
-        weight = json_values.number(reward.get("weight", 1))
-        parts += [score * weight] if score is not None and weight is not None else []
-    each = {
-        name: json_values.lookup(reward, "score") for name, reward in rewards.items()
-    }
-    metrics = json_values.mapping(trace.get("metrics"))
-    return {"reward": None, **each, **metrics} | {"reward": json_values.total(parts)}
+    """Read the rewards and metrics of a trace, and the sum of its rewards by their weights."""
+    scores: JsonObject = {"reward": None}
+    weighted: list[JsonValue] = []
+    for name, reward in json_values.mapping(trace.get("rewards")).items():
+        scores[name] = json_values.lookup(reward, "score")
+        stated = json_values.mapping(reward)
+        score = json_values.number(stated.get("score"))
+        weight = json_values.number(stated.get("weight", 1))
+        if score is not None and weight is not None:
+            weighted.append(score * weight)
+    scores |= json_values.mapping(trace.get("metrics"))
+    scores["reward"] = json_values.total(weighted)
+    return scores
 
 
 def _trace_agent(trace: Mapping[str, JsonValue]) -> str | None:
@@ -240,18 +258,11 @@ def _trace_agent(trace: Mapping[str, JsonValue]) -> str | None:
 
 
 def _trace_usage(trace: Mapping[str, JsonValue]) -> dict[str, float]:
-    used = json_values.objects(
-        [call.get("usage") for call in json_values.objects(trace.get("calls"))]
-    )
-    # prompt_tokens do not include cached ones here
-    read = [
-        json_values.total((u.get("prompt_tokens"), u.get("cached_input_tokens")))
-        for u in used
-    ]
-    return usage(
-        *(
-            {**each, "input_tokens": tokens}
-            for each, tokens in zip(used, read, strict=True)
-        ),
-        latency_s=json_values.duration(trace, "timing.agent.start", "timing.agent.end"),
-    )
+    """Add up the usage of a trace's calls, whose prompt_tokens do not include cached ones."""
+    used: list[JsonObject] = []
+    for call in json_values.objects(trace.get("calls")):
+        stated = json_values.mapping(call.get("usage"))
+        tokens = (stated.get("prompt_tokens"), stated.get("cached_input_tokens"))
+        used.append({**stated, "input_tokens": json_values.total(tokens)})
+    took = json_values.duration(trace, "timing.agent.start", "timing.agent.end")
+    return usage(*used, latency_s=took)

@@ -312,6 +312,8 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     # score -> those of the notes that are about it
     score_notes: Mapping[str, tuple[Note, ...]] = msgspec.field(default_factory=dict)
     read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
+    # `Chunk.marks` of each row, until copies were looked for; else None
+    marks: NDArray[np.int64] | None = None
     # `content_hash` of each row's task, empty if unknown; None if all are unknown
     content: NDArray[np.bytes_] | None = None
     # whether ids are positions in a data set, which a new row moves

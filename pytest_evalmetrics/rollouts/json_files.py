@@ -7,6 +7,7 @@ import json
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -40,6 +41,8 @@ _AHEAD: Final = (
 _SMALL: Final = (
     1 << 18
 )  # bytes of a file, up to which each row is checked for duplicate keys
+_LARGE_ROW: Final = 512  # bytes: more take longer to read again than to sum up a part
+_MIDDLE: Final = 64  # bytes of a row's middle
 _DIGITS = (
     640  # int() refuses longer ones; half of these are too many for a float64 already
 )
@@ -138,20 +141,25 @@ class JsonLines:
                 parsed=parsed,
             )
             chunk = self._columns.chunk(values, source)
-            if self._keeps_rows:
-                chunk = structs.replace(
-                    chunk,
-                    records=[
-                        decode_row(rows.row(index), source)
-                        for index in range(start, stop)
-                    ],
-                )
-            yield chunk
+            yield self._with_rows(chunk, rows, slice(start, stop), source)
             start = stop
             if new:
                 for index in range(start, min(start + _AHEAD, count)):
                     learn(index)
                 self._decoder = object_decoder(self._columns.root)
+
+    def _with_rows(
+        self, chunk: Chunk, rows: Rows, span: slice, source: Source
+    ) -> Chunk:
+        """Add to a chunk what only the texts of its rows tell."""
+        # only rows without a sample may be copies that are taken for attempts
+        if None in chunk.sample:
+            chunk = structs.replace(chunk, marks=_marks(rows.texts[span]))
+        if self._keeps_rows:
+            indexes = range(span.start, span.stop)
+            records = [decode_row(rows.row(index), source) for index in indexes]
+            chunk = structs.replace(chunk, records=records)
+        return chunk
 
 
 class JsonArray(JsonLines):
@@ -203,6 +211,18 @@ class JsonArray(JsonLines):
                     message = f"found {shown} after the end of the array"
                     raise window.error(text.index(rest), message)
                 window.drop(window.end, text.count(b"\n"))
+
+
+def _marks(texts: Sequence[bytes | memoryview]) -> NDArray[np.int64]:
+    """Mark rows by their size, and large ones also by a checksum of their middle."""
+    marks = []
+    for text in texts:
+        mark = len(text)
+        if mark > _LARGE_ROW:
+            middle = mark // 2
+            mark = mark << 32 | crc32(text[middle : middle + _MIDDLE])
+        marks.append(mark)
+    return np.array(marks, np.int64)
 
 
 def _split_objects(source: Source) -> Rows:

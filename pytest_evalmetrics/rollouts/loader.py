@@ -104,6 +104,9 @@ class Chunk(msgspec.Struct, frozen=True):
     #: and by whether it is one of the usage.
     other_kinds: Mapping[tuple[str, bool], int] = msgspec.field(default_factory=dict)
     keys: Sequence[str] = ()  #: The keys that a row can have, for messages.
+    #: A number for each row as it is written, shape (rows,): rows with other numbers are no
+    #: copies of each other. None if that is not known, and where rows have a sample.
+    marks: NDArray[np.int64] | None = None
     names: Sequence[
         str
     ] = ()  #: The rows' names in messages, if file and place do not suffice.

@@ -213,7 +213,7 @@ def _with_attempts_shown(
 ) -> RolloutTable:
     """Check that rows with one task id are attempts at it, and note what shows it."""
     if spec.inline:
-        return table
+        return structs.replace(table, marks=None)
     notes = attempts_are_shown(
         table,
         lambda: _records_again(spec, base),
@@ -221,7 +221,7 @@ def _with_attempts_shown(
         task_key=task if isinstance(task, str) else ", ".join(task),
         nested=_is_nested(spec),
     )
-    return structs.replace(table, notes=(*table.notes, *notes))
+    return structs.replace(table, notes=(*table.notes, *notes), marks=None)
 
 
 def _written(spec: FilesSpec, base: Path) -> Iterator[bytes | JsonObject]:
@@ -267,7 +267,7 @@ def load_dataset(
     )
     table = _load(spec, base, request, reader, visitor)
     if fields.task is None:
-        return table
+        return structs.replace(table, marks=None)
     return _with_attempts_shown(table, spec, base, fields.task)
 
 

@@ -94,7 +94,9 @@ def attempts_are_shown(
     across = rows.across_files()
     alike = np.zeros(len(table), dtype=bool) if nested else rows.alike()
     if alike.any() and not _names_records(records(), task_key):
-        alike = rows.same_as_written(written(), alike)
+        alike = rows.of_one_mark(alike)
+        if alike.any():
+            alike = rows.same_as_written(written(), alike)
     if not across.any() and not alike.any():
         return ()
     placed = rows.read_again(records(), across | alike)
@@ -158,6 +160,19 @@ class _Rows:
         alike[rows[order[pairs]]] = True
         alike[rows[order[pairs + 1]]] = True
         return alike
+
+    def of_one_mark(self, alike: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Keep the rows that another one of their task may be a copy of, by their marks."""
+        marks = self._table.marks
+        if marks is None:
+            return alike
+        rows = np.flatnonzero(alike)
+        order = rows[np.lexsort((marks[rows], self._group[rows]))]
+        same = (np.diff(self._group[order]) == 0) & (np.diff(marks[order]) == 0)
+        kept = np.zeros(len(self._table), dtype=bool)
+        kept[order[:-1][same]] = True
+        kept[order[1:][same]] = True
+        return kept
 
     def count_of_several(self) -> int:
         """Count the rows of tasks with more than one row."""

@@ -85,6 +85,7 @@ class TableBuilder:
         self._task = array("q")
         self._sample = array("q")
         self._place = array("q")
+        self._marks: list[NDArray[np.int64]] | None = []  # None if some are unknown
         self._columns: dict[
             tuple[str, bool], array[float]
         ] = {}  # by name, and whether of usage
@@ -148,6 +149,7 @@ class TableBuilder:
                 absent=data.MISSING,
             )
         self._labelled |= self._labels.keys() & chunk.labels.keys()
+        self._add_marks(chunk)
         self._add_remarks(source, chunk, before)
         self._must_be_new(chunk)
         for key, numbers in columns.items():
@@ -194,6 +196,13 @@ class TableBuilder:
                     f"a chunk has {many(rows, 'place')}, and {len(column)} of {name}"
                 )
         return columns
+
+    def _add_marks(self, chunk: Chunk) -> None:
+        """Keep what tells rows apart as they are written, while all rows have it."""
+        if chunk.marks is None:
+            self._marks = None
+        elif self._marks is not None:
+            self._marks.append(chunk.marks)
 
     def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
         for bad in chunk.not_finite:
@@ -283,6 +292,7 @@ class TableBuilder:
         order = self._order(agent, task, sample, tasks)
         for row, failure in self._retried.items():
             self._count(failure, self._at(row))
+        marks = np.concatenate(self._marks) if self._marks else None
         ruler: dict[str, dict[str, list[str]]] = {}
         for name, key, value in sorted(self._ruler):
             ruler.setdefault(name, {}).setdefault(key, []).append(value)
@@ -318,6 +328,7 @@ class TableBuilder:
             ),
             score_notes=score_notes,
             read_as=np.arange(self._rows)[order],
+            marks=None if marks is None else marks[order],
             content=None if content is None else content[order],
             positional=self._positional,
             ruler=ruler,

@@ -599,6 +599,7 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     from pytest_evalmetrics import rounds  # only if asked for
     from pytest_evalmetrics.pipeline import power
     from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere, past_runs
+    from pytest_evalmetrics.reports.sentences.run_notes import stop_forecast_text
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -616,8 +617,9 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
                 power.power_of(benchmark, read, benchmarks=sharing, elsewhere=elsewhere)
             )
             planned.append((item.nodeid, powers))
-            forecast = rounds.expected_rollouts(benchmark, powers)
-            calls += [f"{item.nodeid}: {line}" for line in forecast]
+            forecast = rounds.stop_forecast(benchmark, powers)
+            if forecast is not None:
+                calls.append(f"{item.nodeid}: {stop_forecast_text(forecast)}")
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
     if not planned:

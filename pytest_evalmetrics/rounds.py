@@ -29,7 +29,7 @@ from pytest_evalmetrics.model.reasons import (
     SharedLevel,
     UnequalSums,
 )
-from pytest_evalmetrics.model.results import PowerSource
+from pytest_evalmetrics.model.results import PowerSource, StopForecast
 from pytest_evalmetrics.model.run_notes import (
     AllAtOnce,
     StoppedAtLastLook,
@@ -79,28 +79,32 @@ def _at(spec: BenchmarkSpec, rounds: Rounds) -> BenchmarkSpec:
 _OF_BASELINE = (PowerSource.BASELINE, PowerSource.BASELINE_AND_ROLLOUTS)
 
 
-def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator[str]:
-    """Forecast at how many rollouts of each task a benchmark with rounds stops."""
+def stop_forecast(benchmark: Benchmark, powers: Sequence[Power]) -> StopForecast | None:
+    """Forecast when the first gate of a benchmark with rounds stops; None without rounds."""
     rounds = benchmark.spec.num_samples
-    if benchmark.spec.baseline is None or not isinstance(rounds, Rounds):
-        return
+    if benchmark.spec.baseline is None or not isinstance(rounds, Rounds) or not powers:
+        return None
     looks = sequential.looks_between(rounds.least, rounds.most)
-    for power in powers[:1]:
-        alpha = rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
-        baseline = rounds.most
-        if power.source in _OF_BASELINE:
-            baseline = power.rollouts
-        bounds = sequential.bounds_of(
-            sequential.fractions_of(looks, max(baseline, 1)), alpha
-        )
-        unchanged, seen = (
-            np.dot(looks, np.sum(sequential.stopping(bounds, drift), axis=1))
-            for drift in (0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN))
-        )
-        yield (
-            f"stops early, for one gate: after about {unchanged:.1f} of {rounds.most} rollouts of "
-            f"each task if nothing changed, {seen:.1f} at a drop seen with 80 % power"
-        )
+    alpha = rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
+    baseline = rounds.most
+    if powers[0].source in _OF_BASELINE:
+        baseline = powers[0].rollouts
+    fractions = sequential.fractions_of(looks, max(baseline, 1))
+    bounds = sequential.bounds_of(fractions, alpha)
+    drift = stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN)
+    return StopForecast(
+        most=rounds.most,
+        unchanged=_expected_rollouts(looks, bounds, drift=0.0),
+        dropped=_expected_rollouts(looks, bounds, drift=drift),
+    )
+
+
+def _expected_rollouts(
+    looks: Sequence[int], bounds: sequential.StopBounds, *, drift: float
+) -> float:
+    """Return the mean number of rollouts of each task after which a gate is sure."""
+    chances = np.sum(sequential.stopping(bounds, drift), axis=1)
+    return float(np.dot(looks, chances))
 
 
 def looks_at(given: EvaluationInput) -> Iterator[tuple[sequential.Look, Evaluated]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import Literal
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from pytest_evalmetrics.model.behaviour import BehaviourFacts
 from pytest_evalmetrics.model.bounds import Bound
 from pytest_evalmetrics.model.changes import RunChange
-from pytest_evalmetrics.model.comparison import ComparisonFacts, LookFacts
+from pytest_evalmetrics.model.comparison import ComparisonFacts, FewUnits, LookFacts
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.history import HistoryRun
 from pytest_evalmetrics.model.notes import Note
@@ -61,6 +61,23 @@ class PowerSource(StrEnum):
     NOTHING = "nothing"
 
 
+class PowerGap(StrEnum):
+    """Why rollouts do not show the smallest drop that a gate detects."""
+
+    NO_MEAN = auto()  # the metric is no mean over tasks
+    NO_NUMBER = auto()  # no rollout has one
+    ONE_ROLLOUT = auto()  # of each task, which does not show how much a task varies
+    ONE_RUN = auto()  # which does not show how the tasks of a cluster vary
+    ALL_ALIKE = auto()  # the rollouts of each task
+    FEW_VARY = auto()  # too few tasks pass, or too few fail
+
+
+class PowerError(msgspec.Struct, frozen=True):
+    """An error that kept a gate from being planned."""
+
+    words: str  # of the error
+
+
 class Power(msgspec.Struct, frozen=True):
     """The smallest drop that the gate of one metric can detect."""
 
@@ -74,10 +91,19 @@ class Power(msgspec.Struct, frozen=True):
     # two runs of one rollout each show the drop alone
     needed: int | None
     source: PowerSource
-    reason: str = ""  # why it is unknown
+    # why `mde` is unknown
+    unknown: PowerGap | FewUnits | PowerError | None = None
     # of one rollout of each task: as if all variation between tasks were one between runs, which
     # is the most that it can be
     is_worst: bool = False
+
+
+class StopForecast(msgspec.Struct, frozen=True):
+    """After how many rollouts of each task a gate is expected to be sure."""
+
+    most: int
+    unchanged: float  # if nothing changed
+    dropped: float  # at a drop that is detected with 80 % power
 
 
 # -- texts of rollouts -------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from pytest_evalmetrics.comparison import (
 )
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.model.comparison import RuleName
-from pytest_evalmetrics.model.results import Power, PowerSource
+from pytest_evalmetrics.model.results import Power, PowerError, PowerGap, PowerSource
 from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 from pytest_evalmetrics.pipeline import noise_elsewhere
 from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
@@ -32,7 +32,6 @@ from pytest_evalmetrics.pipeline.comparing import comparison_input
 from pytest_evalmetrics.pipeline.gate_settings import plan_of, rule_of, settings_of
 from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
 from pytest_evalmetrics.pipeline.references import reference_of
-from pytest_evalmetrics.reports import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.comparison import Needed, RunNoise
     from pytest_evalmetrics.metrics.metric import TaskParts
-    from pytest_evalmetrics.model.comparison import RuleSettings
+    from pytest_evalmetrics.model.comparison import FewUnits, RuleSettings
     from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
     from pytest_evalmetrics.pipeline.references import Reference
     from pytest_evalmetrics.spec import Benchmark
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
-_TOO_FEW_VARY = "too few tasks pass, or fail, to say which drop is found"
 _MOST = 1024  # rollouts per task that are worth reporting
 _UNIFORM = (
     1 / 6
@@ -179,7 +177,7 @@ def power_of_tables(
                 )
                 yield _metric_power(benchmark, plan, power, given)
             except EvalMetricsError as error:
-                yield structs.replace(power, reason=error.message)
+                yield structs.replace(power, unknown=PowerError(error.message))
 
 
 def _rollouts_of_next(newest: RolloutTable) -> int:
@@ -292,9 +290,11 @@ def _assumed(
         needed=None,
         source=PowerSource.NOTHING,
     )
-    too_few = _too_few(tasks, rule.alpha)
-    if too_few:
-        return structs.replace(unknown, reason=too_few if tasks else error.message)
+    too_few = few_units(tasks, "task", rule.alpha)
+    if not tasks:
+        return structs.replace(unknown, unknown=PowerError(error.message))
+    if too_few is not None:
+        return structs.replace(unknown, unknown=too_few)
     level = _level(benchmark, rule.alpha, tasks, before=k, now=k)
     unit = stats.mde_factor(tasks - 1, level / benchmarks)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
@@ -302,12 +302,6 @@ def _assumed(
     return structs.replace(
         unknown, mde=mde, needed=needed, source=PowerSource.ASSUMPTION
     )
-
-
-def _too_few(tasks: int, alpha: float) -> str:
-    """Explain that no drop over so few tasks can be significant; empty if one can."""
-    too_few = few_units(tasks, "task", alpha)
-    return "" if too_few is None else sentences.blind_text(too_few)
 
 
 def _metric_power(
@@ -331,18 +325,17 @@ def _metric_power(
     power = structs.replace(power, tasks=n, max_drop=rule.max_drop)
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
-        return structs.replace(power, reason="it is not a mean over tasks")
-    blind = _too_few(n, rule.alpha)
+        return structs.replace(power, unknown=PowerGap.NO_MEAN)
+    blind: PowerGap | FewUnits | None = few_units(n, "task", rule.alpha)
     if not len(rewards.values):
-        blind = "no rollout has a number"
+        blind = PowerGap.NO_NUMBER
     is_single = int(rewards.counts.max(initial=0)) == 1
     if is_single and parts is None:
-        blind = "one rollout of each task doesn't show how much a task varies"
-    if blind:
-        return structs.replace(power, reason=blind)
+        blind = PowerGap.ONE_ROLLOUT
+    if blind is not None:
+        return structs.replace(power, unknown=blind)
     if benchmark.spec.cluster is not None:
-        reason = "one run doesn't show how much the tasks of a cluster move together"
-        return structs.replace(power, reason=reason)
+        return structs.replace(power, unknown=PowerGap.ONE_RUN)
     before = int(np.median(rewards.counts))
     level = _level(benchmark, rule.alpha, n, before=before, now=k)
     alpha = level / recorded.sharing
@@ -365,18 +358,18 @@ def _metric_power(
         return needed_drop(n - 1, alpha, least=least, noise=noise)
 
     mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
-    reason = "" if math.isfinite(mde) else _why_unknown(rewards)
+    unknown = None if math.isfinite(mde) else _why_unknown(rewards)
     return structs.replace(
-        power, mde=mde, needed=needed, reason=reason, is_worst=is_single
+        power, mde=mde, needed=needed, unknown=unknown, is_worst=is_single
     )
 
 
-def _why_unknown(rewards: TaskRewards) -> str:
-    """Say why no drop can be stated."""
+def _why_unknown(rewards: TaskRewards) -> PowerGap:
+    """Find why no drop can be stated."""
     first = np.repeat(rewards.values[rewards.offsets[:-1]], rewards.counts)
     if (rewards.values == first).all():
-        return "the rollouts of each task are all alike"
-    return _TOO_FEW_VARY
+        return PowerGap.ALL_ALIKE
+    return PowerGap.FEW_VARY
 
 
 def _by_second_run(

@@ -10,6 +10,7 @@ from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.model.results import PowerSource
 from pytest_evalmetrics.reports import wording
 from pytest_evalmetrics.reports.console import broken
+from pytest_evalmetrics.reports.sentences.power_gaps import gap_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,9 +73,10 @@ def power_lines(
             is_worst = is_worst or any(power.is_worst for power in together)
         yield ""
         for power in powers:
-            if power.reason:
+            gap = gap_text(power)
+            if gap:
                 metric = f"{power.metric}: " if power.metric else ""
-                notes.append(f"note: {item}: {metric}{power.reason}")
+                notes.append(f"note: {item}: {metric}{gap}")
     for text in [_NOTE, *([_WORST] if is_worst else []), *notes]:
         yield from broken(visible(text), width, indent=2)
 

@@ -10,9 +10,11 @@ from pytest_evalmetrics.model import rollout_notes as rollouts
 from pytest_evalmetrics.model import run_notes as runs
 from pytest_evalmetrics.model import scoring_notes as scoring
 from pytest_evalmetrics.model.notes import Note, OfReference, Remark
+from pytest_evalmetrics.model.results import StopForecast
 from pytest_evalmetrics.model.scores import RowFailure
 from pytest_evalmetrics.model.verdicts import Acceptance
 from pytest_evalmetrics.reports.sentences.notes import note_text
+from pytest_evalmetrics.reports.sentences.run_notes import stop_forecast_text
 
 RENEW = "record a new baseline with `pytest --evalmetrics-update`"
 DOWN = RowFailure(
@@ -561,6 +563,14 @@ def test_a_note_crosses_processes_as_builtins(note, text):
 
 def test_each_kind_of_note_is_among_the_cases():
     assert {type(note) for note, _ in CASES} == set(get_args(Note))
+
+
+def test_a_forecast_of_early_stops_gives_both_numbers_of_rollouts():
+    forecast = StopForecast(most=8, unchanged=3.52, dropped=2.5)
+    assert stop_forecast_text(forecast) == (
+        "stops early, for one gate: after about 3.5 of 8 rollouts of each task if "
+        "nothing changed, 2.5 at a drop seen with 80 % power"
+    )
 
 
 # -- groups

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.reports.sentences.power_gaps import gap_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def _size(power: Power) -> str:
 def _detected(power: Power, *, is_sized: bool) -> str:
     """Say which drop a gate detects, and how many rollouts the drop that matters takes."""
     if not math.isfinite(power.mde):
-        return f"not known: {power.reason}"
+        return f"not known: {gap_text(power)}"
     worst = " at worst" if power.is_worst else ""
     over = f" over {_size(power)}" if is_sized else ""
     detected = f"a drop of {wording.number(power.mde)}{worst}{over}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.model.run_notes import (
     AllAtOnce,
@@ -19,6 +21,9 @@ from pytest_evalmetrics.model.run_notes import (
     TaskGroupsApart,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.model.results import StopForecast
 
 # -- rounds ----------------------------------------------------------------------------------
 
@@ -59,6 +64,15 @@ def second_round_failed(note: SecondRoundFailed) -> str:
     """Give the words of the error."""
     failed = "the second round failed, and the first decides"
     return f"confirm: {failed}: {note.words}"
+
+
+def stop_forecast_text(forecast: StopForecast) -> str:
+    """Say after how many rollouts a run is expected to stop."""
+    return (
+        f"stops early, for one gate: after about {forecast.unchanged:.1f} of "
+        f"{forecast.most} rollouts of each task if nothing changed, "
+        f"{forecast.dropped:.1f} at a drop seen with 80 % power"
+    )
 
 
 # -- baselines and the history ---------------------------------------------------------------

@@ -40,7 +40,10 @@ def bisected(
     """Return where a falling function reaches a value between `low` and `high`."""
     for _ in range(halvings):
         middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > goal else (low, middle)
+        if falling(middle) > goal:
+            low = middle
+        else:
+            high = middle
     return high
 
 
@@ -144,25 +147,24 @@ def log_binom_sf(k: int, n: int, p: float) -> float:
 @lru_cache(maxsize=1024)  # many small benchmarks ask for the same few
 def _t_upper_quantile(tail: float, df: float) -> float:
     """Return the t with P(T > t) = tail, for 0 < tail < 1/2, by Newton's method in log t."""
-    outer = tail < _MEDIAN / 2
-    target = math.log(tail if outer else _MEDIAN - tail)
-    log_t, last = math.log(-_NORMAL.inv_cdf(tail)), math.inf
+    is_outer = tail < _MEDIAN / 2
+    target = math.log(tail if is_outer else _MEDIAN - tail)
+    log_t = math.log(-_NORMAL.inv_cdf(tail))
+    last = math.inf
     for _ in range(200):
         ratio = math.exp(log_t) / math.sqrt(df)
-        x, y = 1 / (1 + ratio * ratio), ratio * ratio / (1 + ratio * ratio)
+        square = ratio * ratio
+        x = 1 / (1 + square)
+        y = square / (1 + square)
         log_density = _log_beta_power(x, y, df / 2, 0.5)  # of log |t|
-        if outer:
+        if is_outer:
             log_tail = log_density - math.log(_beta_fraction(x, y, df / 2, 0.5))
-            gap, slope = (
-                log_tail - math.log(2) - target,
-                -2 * math.exp(log_density - log_tail),
-            )
+            gap = log_tail - math.log(2) - target
+            slope = -2 * math.exp(log_density - log_tail)
         else:
             within = beta_parts(x, y, df / 2, 0.5)[1]
-            gap, slope = (
-                math.log(within / 2) - target,
-                2 * math.exp(log_density) / within,
-            )
+            gap = math.log(within / 2) - target
+            slope = 2 * math.exp(log_density) / within
         step = gap / slope
         log_t -= step
         # near the root a step that is not much smaller than the last is rounding alone
@@ -231,7 +233,8 @@ def _beta_fraction(x: float, y: float, a: float, b: float) -> float:
 
     Lentz's method on their continued fraction, which takes y as it is known, not as 1 - x.
     """
-    c = value = _away(a * (a * y - b * x + 1) / (a + 1))
+    value = _away(a * (a * y - b * x + 1) / (a + 1))
+    c = value
     d = 0.0
     for m in range(1, _ROUNDS):
         down = a + 2 * m - 1

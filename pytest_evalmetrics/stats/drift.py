@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_FEWEST, _LEAST = 8, 3  # runs, and those on each side of a shift
+_FEWEST = 8  # runs
+_LEAST = 3  # runs on each side of a shift
 _UNSURE = 6.0  # twice the log likelihood that a split may lack to be one where the shift began
 _UPPER = 1.28  # standard errors of the autocorrelation, for a shift to be seen
 _SURE = 3.0  # the same, for one that runs that resemble each other can't make
@@ -44,14 +45,14 @@ class Shift(msgspec.Struct, frozen=True):
 
 def limit(runs: int, metrics: int = 1) -> float:
     """Return the t statistic that an unchanged system exceeds once in 200 runs, as simulated."""
+    alone = 3.1 + 8 / (runs - 4.5)
+    if metrics <= 1:
+        return alone
     # Of several metrics each has its share of the tail, and less (the power is simulated too),
     # because there are more splits to choose from further out.
-    alone = 3.1 + 8 / (runs - 4.5)
-    return (
-        alone
-        if metrics <= 1
-        else -t_ppf(t_sf(alone, runs - 2) / metrics**1.15, runs - 2)
-    )
+    df = runs - 2
+    tail = t_sf(alone, df) / metrics**1.15
+    return -t_ppf(tail, df)
 
 
 def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
@@ -82,19 +83,22 @@ def _exceeds_limit(
 
 def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
     """Find the last shift of the level in a sequence of values, see `levels`."""
-    *_, before, start = (-1, *levels(values, metrics))
-    if start == 0:
+    starts = levels(values, metrics)
+    if len(starts) < 2:
         return None
-    numbers = np.asarray(values, dtype=np.float64)
-    rest = _rest(numbers[before:])  # by all runs, those since it was seen too
-    near = np.flatnonzero(
-        rest <= rest.min() * math.exp(_UNSURE / (len(numbers) - before))
+    before = starts[-2]
+    # by all runs, those since it was seen too
+    part = np.asarray(values, dtype=np.float64)[before:]
+    rest = _rest(part)
+    near = np.flatnonzero(rest <= rest.min() * math.exp(_UNSURE / len(part)))
+    likeliest = _LEAST + int(rest.argmin())
+    return Shift(
+        start=before,
+        first=before + _LEAST + int(near[0]),
+        at=before + likeliest,
+        last=before + _LEAST + int(near[-1]),
+        is_sure=_exceeds_limit(part, likeliest, metrics, upper=_SURE),
     )
-    first, at, last = (
-        before + _LEAST + int(place) for place in (near[0], rest.argmin(), near[-1])
-    )
-    is_sure = _exceeds_limit(numbers[before:], at - before, metrics, upper=_SURE)
-    return Shift(before, first, at, last, is_sure)
 
 
 def _inflation(part: NDArray[np.float64], cut: int, upper: float) -> float:
@@ -117,11 +121,10 @@ def _inflation(part: NDArray[np.float64], cut: int, upper: float) -> float:
 
 def _rest(part: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sum of squares that each split into two levels leaves."""
-    n, centred = len(part), part - part.mean()
+    n = len(part)
+    centred = part - part.mean()
     cut = np.arange(_LEAST, n - _LEAST + 1)
     cusum = np.cumsum(centred)[cut - 1]
     whole = float(centred @ centred)
-    rest: NDArray[np.float64] = np.maximum(
-        whole - cusum**2 * n / (cut * (n - cut)), _EQUAL * whole
-    )
-    return rest
+    between = cusum**2 * n / (cut * (n - cut))
+    return np.asarray(np.maximum(whole - between, _EQUAL * whole))

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.stats.basics import (
+    NO_BOUNDS,
     Bounds,
     StatResult,
     StatsError,
@@ -32,6 +33,8 @@ from pytest_evalmetrics.stats.proportions import clopper_pearson
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from pytest_evalmetrics.stats.basics import Alternative, Floats, Ints
@@ -40,10 +43,9 @@ FEWEST = 2  # independent units that have a spread
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
-_FEW, _FEW_CLUSTERS = (
-    20,
-    25,
-)  # most differing tasks that are tested by all signs, not by t
+# differing tasks, and clusters, from which on t is used, not all signs
+_FEW = 20
+_FEW_CLUSTERS = 25
 _MIDDLE = (0.25, 0.75)  # rates of units that are not skewed much
 _FEW_FOR_SKEW = 20  # clusters, whose spread hardly shows how skewed they are
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
@@ -69,7 +71,8 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | None = None) -> MeanSE:
     values = vector(x)
     mean = mean_of(values) if values.size else math.nan
     if clusters is None:
-        df, se = values.size - 1, math.nan
+        df = values.size - 1
+        se = math.nan
         if values.size >= FEWEST:
             se = math.sqrt(squares(_residuals(values)) / df / values.size)
         return MeanSE(mean, se, df, values.size)
@@ -101,9 +104,9 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     whole = total(variances)
     across = weight * (2 * share * variances - whole * share**2)
     diagonal = weight * variances - across
-    xx, yy, xy = (
-        total(weight * each) for each in (share**2, variances**2, share * variances)
-    )
+    xx = total(weight * share**2)
+    yy = total(weight * variances**2)
+    xy = total(weight * share * variances)
     summed = 2 * xx * yy + whole**2 * xx**2 + 2 * xy**2 - 4 * whole * xx * xy
     summed += total(diagonal**2 - across**2)
     return total(diagonal) ** 2 / summed
@@ -125,11 +128,9 @@ def _unless_rounding(rest: Floats, scale: float) -> Floats:
 
 def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
-    half = (
-        t_ppf(0.5 + level / 2, estimate.df) * estimate.se
-        if estimate.se > 0
-        else math.nan
-    )
+    if not estimate.se > 0:
+        return NO_BOUNDS
+    half = t_ppf(0.5 + level / 2, estimate.df) * estimate.se
     return estimate.mean - half, estimate.mean + half
 
 
@@ -176,15 +177,17 @@ def ratio_mean(
     (sum of e)^2 / (sum m)^2. Cochran 1977, Sampling Techniques, chapter 6, for an infinite
     population. With equal counts it is `mean_se` of the tasks' means. Counts are above 0.
     """
-    tops, bottoms = vector(sums, "sums"), vector(counts, "counts")
+    tops = vector(sums, "sums")
+    bottoms = vector(counts, "counts")
     rollouts = total(bottoms)
     ratio = total(tops) / rollouts
     errors: Floats = tops - ratio * bottoms
-    units, largest = tops.size, 1
+    largest = 1
     if clusters is not None:
         codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
         errors = _sums(errors, codes)
-        units, largest = errors.size, int(np.bincount(codes).max())
+        largest = int(np.bincount(codes).max())
+    units = errors.size
     errors = _unless_rounding(errors, np.abs(tops).max() * largest)
     se = math.nan
     if units >= FEWEST:
@@ -194,7 +197,8 @@ def ratio_mean(
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return a - b per task, exactly 0 where they differ by rounding alone."""
-    first, second = vector(a, "a"), vector(b, "b")
+    first = vector(a, "a")
+    second = vector(b, "b")
     gap = first - second
     gap[np.abs(gap) <= _SAME * np.maximum(np.abs(first), np.abs(second))] = 0.0
     return gap
@@ -266,28 +270,37 @@ def signflip_exact(
     count; p = 1 without any other. Fisher 1935, The Design of Experiments, chapter III. Exact to
     rounding: each half's sums are sorted and matched.
     """
-    moved, both = nonzero(vector(d, "d")), alternative == "two-sided"
+    moved = nonzero(vector(d, "d"))
+    both = alternative == "two-sided"
     if moved.size > _ENUMERATED:
         raise StatsError(
             f"{moved.size} differences have too many signs: take the t test"
         )
     seen = abs(float(moved.sum())) if both else float(moved.sum())
-    sums = [np.zeros(1), np.zeros(1)]
-    for at, size in enumerate(np.abs(moved).tolist()):
-        sums[at % 2] = np.concatenate((sums[at % 2] + size, sums[at % 2] - size))
-    sums[1].sort()
-    slack = _TIED * max(float(np.abs(moved).sum()), abs(seen))
-    above = len(sums[1]) - np.searchsorted(
-        sums[1], seen + slack - sums[0], side="right"
-    )
-    least = len(sums[1]) - np.searchsorted(sums[1], seen - slack - sums[0], side="left")
+    sizes = np.abs(moved)
+    half = _signed_sums(sizes[::2])
+    other = np.sort(_signed_sums(sizes[1::2]))
+    slack = _TIED * max(float(sizes.sum()), abs(seen))
+    # how many sums of the other half bring each of this one beyond, or up to, what is seen
+    places_beyond = np.searchsorted(other, seen + slack - half, side="right")
+    places_reached = np.searchsorted(other, seen - slack - half, side="left")
     ways = 2.0**moved.size
-    beyond, reached = float(above.sum()) / ways, float((least - above).sum()) / ways
+    beyond = float((len(other) - places_beyond).sum()) / ways
+    reached = float((places_beyond - places_reached).sum()) / ways
     if both:
         beyond *= 2
         reached *= 2 if seen > slack else 1
-    p, mid_p = (min(beyond + share * reached, 1.0) for share in (1, 0.5))
+    p = min(beyond + reached, 1.0)
+    mid_p = min(beyond + reached / 2, 1.0)
     return StatResult("exact sign flip", p, mid_p)
+
+
+def _signed_sums(sizes: Floats) -> Floats:
+    """Return the sums of sizes under all choices of their signs, shape (2^sizes,)."""
+    sums: Floats = np.zeros(1)
+    for size in sizes.tolist():
+        sums = np.concatenate((sums + size, sums - size))
+    return sums
 
 
 def mean_test(d: ArrayLike, clusters: Ints | None, level: float) -> StatResult:
@@ -413,14 +426,23 @@ def _winsorised_clusters(values: Floats, clusters: Ints) -> StatResult:
     ordered = np.sort(values)[::-1]
     plain = mean_se(values, clusters)
     best = _of_t(plain.mean / plain.se, plain.df, plain.units)
-    rank, step = 1, 1
-    while rank < len(ordered) // 2:
+    for rank in _fibonacci_ranks(len(ordered) // 2):
         clipped = mean_se(np.minimum(values, ordered[rank]), clusters)
         if clipped.se > 0:
             tested = _of_t(clipped.mean / clipped.se, clipped.df, clipped.units)
             best = min(best, tested, key=lambda result: result.p)
-        rank, step = rank + step, rank
     return best
+
+
+def _fibonacci_ranks(end: int) -> Iterator[int]:
+    """Yield 1, 2, 3, 5, 8 ... below an end."""
+    rank = 1
+    last = 1
+    while rank < end:
+        yield rank
+        following = rank + last
+        last = rank
+        rank = following
 
 
 def _of_t(t: float, df: float, units: int) -> StatResult:

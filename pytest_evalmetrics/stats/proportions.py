@@ -37,10 +37,15 @@ def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
     """
     z = -normal_ppf((1 - level) / 2)
     square = z * z
-    centre, half = k + square / 2, z * math.sqrt(k * (n - k) / n + square / 4)
-    low = (centre - half) / (n + square) if k else 0.0
-    high = (centre + half) / (n + square) if k < n else 1.0
-    return max(low, 0.0), min(high, 1.0)
+    centre = k + square / 2
+    half = z * math.sqrt(k * (n - k) / n + square / 4)
+    low = 0.0
+    high = 1.0
+    if k > 0:
+        low = max((centre - half) / (n + square), 0.0)
+    if k < n:
+        high = min((centre + half) / (n + square), 1.0)
+    return low, high
 
 
 @lru_cache(maxsize=4096)
@@ -164,11 +169,15 @@ def _every_count(n: int, m: int, k: int) -> Floats:
     ways = math.comb(n, k)
     if m == 1:
         return np.array([(ways - math.comb(n - c, k)) / ways for c in range(n + 1)])
-    tails = (
-        sum(math.comb(c, j) * math.comb(n - c, k - j) for j in range(m, k + 1))
-        for c in range(n + 1)
+    return np.array([_ways_to_pass(n, c, m, k) / ways for c in range(n + 1)])
+
+
+def _ways_to_pass(n: int, c: int, m: int, k: int) -> int:
+    """Count the ways to choose k of n rollouts, c of which pass, with m passes or more."""
+    return sum(
+        math.comb(c, passes) * math.comb(n - c, k - passes)
+        for passes in range(m, k + 1)
     )
-    return np.array([tail / ways for tail in tails])
 
 
 def max_at_k(rewards: Floats, k: int) -> Floats:
@@ -200,18 +209,23 @@ def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
     too small for the level, or all values are the same. David and Nagaraja 2003, Order Statistics,
     section 7.1; `scipy.stats.quantile_test` gives the same.
     """
-    values, tail = np.sort(vector(x)), (1 - level) / 2
-    n, ranks = values.size, range(1, values.size + 1)
+    values = np.sort(vector(x))
+    tail = (1 - level) / 2
+    n = values.size
+    ranks = range(1, n + 1)
     # fewer than r successes are more than n - r failures
     low_rank = bisect_right(ranks, tail, key=lambda r: binom_sf(n - r + 1, n, 1 - q))
     high_rank = 1 + bisect_left(ranks, -tail, key=lambda s: -binom_sf(s, n, q))
     if low_rank == 0 or high_rank > n:
         return NO_BOUNDS
-    low, high = float(values[low_rank - 1]), float(values[high_rank - 1])
+    low = float(values[low_rank - 1])
+    high = float(values[high_rank - 1])
     if low == high:
         low = max(values[values < low].tolist(), default=low)
         high = min(values[values > high].tolist(), default=high)
-    return (low, high) if low < high else NO_BOUNDS
+    if low < high:
+        return low, high
+    return NO_BOUNDS
 
 
 def krippendorff_alpha(
@@ -225,27 +239,46 @@ def krippendorff_alpha(
     """
     table = np.asarray(ratings, dtype=np.float64)
     rated = (~np.isnan(table)).sum(axis=0)
-    table, times = table[:, rated > 1], rated[rated > 1]
-    pooled = table[~np.isnan(table)]
-    n = len(pooled)
+    is_pairable = rated > 1
+    table = table[:, is_pairable]
+    times = rated[is_pairable]
+    n = int(times.sum())
     if not n:
         return math.nan
     if level == "interval":
-        pooled_mean = pooled.mean()
-        table = table - pooled_mean  # squares of large numbers would lose digits
-        within = 2 * times * np.nansum((table - np.nanmean(table, axis=0)) ** 2, axis=0)
-        expected = 2 * n * float(((pooled - pooled_mean) ** 2).sum())
+        within, whole = _squared_disagreements(table)
     else:
-        units = table.T
-        _, codes = np.unique(units[~np.isnan(units)], return_inverse=True)
-        counts = np.zeros((len(units), codes.max() + 1))
-        np.add.at(counts, (np.nonzero(~np.isnan(units))[0], codes), 1)
-        within = times**2 - (counts**2).sum(axis=1)
-        expected = float(n**2 - (counts.sum(axis=0) ** 2).sum())
-    if not expected:
+        within, whole = _unlike_pairs(table)
+    if not whole:
         return math.nan
     observed = float((within / (times - 1)).sum()) / n
-    return 1 - observed / (expected / (n * (n - 1)))
+    expected = whole / (n * (n - 1))
+    return 1 - observed / expected
+
+
+def _squared_disagreements(table: Floats) -> tuple[Floats, float]:
+    """Sum the squared distances of all pairs of ratings: within units, and of all."""
+    is_rated = ~np.isnan(table)
+    times = is_rated.sum(axis=0)
+    n = int(times.sum())
+    # squares of large numbers would lose digits
+    table = table - table[is_rated].mean()
+    rest = table - np.nanmean(table, axis=0)
+    within = 2 * times * np.nansum(rest**2, axis=0)
+    return within, 2 * n * float((table[is_rated] ** 2).sum())
+
+
+def _unlike_pairs(table: Floats) -> tuple[Floats, float]:
+    """Count the pairs of ratings that differ: within units, and of all."""
+    units = table.T
+    is_rated = ~np.isnan(units)
+    times = is_rated.sum(axis=1)
+    n = int(times.sum())
+    _, codes = np.unique(units[is_rated], return_inverse=True)
+    counts = np.zeros((len(units), codes.max() + 1))
+    np.add.at(counts, (np.nonzero(is_rated)[0], codes), 1)
+    within = times**2 - (counts**2).sum(axis=1)
+    return within, float(n**2 - (counts.sum(axis=0) ** 2).sum())
 
 
 def cohen_kappa(
@@ -257,17 +290,20 @@ def cohen_kappa(
     nominal scales", 1960; "Weighted kappa", 1968, whose squared weights are those of the ratings'
     values.
     """
-    one, other = vector(a, "a"), vector(b, "b")
+    one = vector(a, "a")
+    other = vector(b, "b")
+    observed: float
+    expected: float
     if weights == "quadratic":
         observed = float(((one - other) ** 2).mean())
         expected = float(one.var() + other.var() + (one.mean() - other.mean()) ** 2)
     else:
         labels = np.unique(np.concatenate((one, other)))
-        counts = [
-            np.bincount(np.searchsorted(labels, x), minlength=len(labels))
-            for x in (one, other)
-        ]
+        times_one = np.bincount(np.searchsorted(labels, one), minlength=len(labels))
+        times_other = np.bincount(np.searchsorted(labels, other), minlength=len(labels))
         # in integers, so that agreement by chance is exactly 0
         observed = int((one != other).sum()) * len(one)
-        expected = len(one) ** 2 - int(counts[0] @ counts[1])
-    return 1 - observed / expected if expected > 0 else math.nan
+        expected = len(one) ** 2 - int(times_one @ times_other)
+    if not expected > 0:
+        return math.nan
+    return 1 - observed / expected

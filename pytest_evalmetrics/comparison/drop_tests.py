@@ -177,6 +177,8 @@ def _test_mean(damage: TaskDamage) -> DropTest:
     if _is_unequal(damage) and damage.clusters is None:
         result = _with_skewed_ends(result, damage)
     is_t = math.isnan(result.mid_p) and result.se > 0
+    if is_t and damage.drop > 0 and damage.given.shares_error and _is_unequal(damage):
+        return DropTest(result=_without_skew(result, damage), influence=damage.values)
     if is_t and damage.drop > 0 and result.p >= damage.share:
         result = _without_outliers(result, damage)
     return DropTest(result=result, influence=damage.values)
@@ -214,6 +216,22 @@ def _rare_passes(damage: TaskDamage) -> tuple[_Count, _Count] | None:
     before = (pair.value_baseline * len(values[0]), float(len(values[0])))
     now = (pair.value_current * len(values[1]), float(len(values[1])))
     return before, now
+
+
+def _without_skew(result: TestResult, damage: TaskDamage) -> TestResult:
+    """Let rare gains that a side lacks make no drop, where rollouts can't be relabelled.
+
+    By Johnson's t, see `stats.shift_of_skew`.
+    """
+    t = damage.drop / result.se
+    shifted = t - stats.shift_of_skew(-damage.values, t)
+    if shifted >= t:
+        return result
+    return structs.replace(
+        result,
+        p=max(stats.t_sf(shifted, result.df), stats.LEAST_P),
+        log_tail=stats.t_log_sf(shifted, result.df),
+    )
 
 
 def _without_outliers(result: TestResult, damage: TaskDamage) -> TestResult:

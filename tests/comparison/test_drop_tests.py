@@ -274,3 +274,13 @@ def test_three_tasks_that_fell_to_one_value_show_the_end_of_a_range(fallen, is_a
     before = [[5.0]] * fallen + [[0.0]] * (100 - fallen)
     pair = make_pair(before, [[0.0]] * 100, bounded=False)
     assert compared(pair).lost_all is is_all
+
+
+def test_rare_failures_of_single_rollouts_make_t_less_sure_over_a_reference():
+    # one rollout before, which fails in 2 of 50 tasks, and eight now, half of
+    # which fail in 40 tasks
+    before = [[0.0]] * 2 + [[1.0]] * 48
+    after = [[1.0] * 8] * 10 + [[1.0] * 4 + [0.0] * 4] * 40
+    pair = make_pair(before, after)
+    plain = oracle.ttest_1samp(damages(pair), 0, alternative="greater").pvalue
+    assert compared(pair, shares_error=True).test.p > 2 * plain

@@ -45,8 +45,8 @@ from simulated import (
     table,
     whole_gate,
 )
-from worlds_of_comparisons import COMPARISONS
-from worlds_of_intervals import INTERVALS
+from worlds_of_comparisons import COMPARISONS, many
+from worlds_of_intervals import INTERVALS, intervals
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
@@ -1088,9 +1088,12 @@ def main() -> int:
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
     # each table keeps a cell
     step, scale = (6, 0.05) if asked.quick else (1, 1.0)
-    steps = {random: 50} if asked.quick else {}
+    steps = {random: 50, intervals: 11, many: 6} if asked.quick else {}
     scale = asked.scale or scale
-    cells = [cell for each in tables for cell in list(each())[:: steps.get(each, step)]]
+    cells = []
+    for table_of_cells in tables:
+        every = steps.get(table_of_cells, step)
+        cells += list(table_of_cells())[::every]
     started = time.perf_counter()
     with ProcessPoolExecutor(asked.jobs) as pool:
         measured = list(pool.map(partial(measure, scale=scale), cells, chunksize=2))

@@ -7,6 +7,7 @@ from pytest_evalmetrics.comparison.drop_tests import few_units as few_units
 from pytest_evalmetrics.comparison.facts import comparison_facts as comparison_facts
 from pytest_evalmetrics.comparison.facts import rounded as rounded
 from pytest_evalmetrics.comparison.facts import task_group as task_group
+from pytest_evalmetrics.comparison.independence import may_be_copies as may_be_copies
 from pytest_evalmetrics.comparison.inputs import ComparisonInput as ComparisonInput
 from pytest_evalmetrics.comparison.inputs import gate_seed as gate_seed
 from pytest_evalmetrics.comparison.inputs import means_of as means_of

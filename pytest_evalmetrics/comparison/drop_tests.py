@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.comparison.independence import independence_of
+from pytest_evalmetrics.comparison.independence import independence_of, may_be_copies
 from pytest_evalmetrics.comparison.inputs import gate_seed, means_of
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
@@ -328,7 +328,9 @@ def _by_few_units(
 
     The larger p of relabelled rollouts and of Student's t over the units that could get
     worse: rollouts that repeat each other make the first too small, and not the second.
-    A lone task has no t, and rests on independent rollouts; a lone cluster shows nothing.
+    A few tasks whose rollouts may all be copies count as coins: t is too small for
+    values that are 0 or 1. A lone task has no t, and rests on independent rollouts; a
+    lone cluster shows nothing.
     """
     # the full p, for it decides alone: with few rollouts mid-p would be much lower
     p = relabelled.p
@@ -338,6 +340,8 @@ def _by_few_units(
         test = structs.replace(test, independence=_independence(damage))
     else:
         p = max(p, _p_of_t(damage))
+        if not test.lost_all and _are_few_copies(damage):
+            p = max(p, 0.5**damage.units)
     if damage.clusters is not None and is_alone:
         return test
     # blind to single tasks, or of unequal sides, a test over units is of no use
@@ -349,6 +353,13 @@ def _by_few_units(
     return structs.replace(
         test, by_rollouts=True, result=_relabelled_result(test, relabelled, p)
     )
+
+
+def _are_few_copies(damage: TaskDamage) -> bool:
+    """Check whether there are few tasks, whose rollouts may all be copies."""
+    is_few = damage.clusters is None and 0.5**damage.units >= damage.alpha
+    is_declared = damage.given.independent is True
+    return is_few and not is_declared and may_be_copies(damage.pair)
 
 
 def _relabelled_result(test: DropTest, relabelled: RelabelTest, p: float) -> TestResult:

@@ -57,6 +57,12 @@ def independence_of(
     return Independence.CHURNING if _is_churning(pair, sign) else Independence.SHOWN
 
 
+def may_be_copies(pair: PairedMetric) -> bool:
+    """Check whether no task has rollouts on one side that differ from each other."""
+    sides = (pair.rewards_baseline, pair.rewards_current)
+    return not any(bool(_varied(side).any()) for side in sides)
+
+
 def _varied(rewards: TaskRewards) -> NDArray[np.bool_]:
     """Find the tasks whose rollouts on one side differ, shape (tasks,)."""
     numbers = rewards.numbers

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison import may_be_copies
 from pytest_evalmetrics.errors import MetricError, RegistryError, raised_words
 from pytest_evalmetrics.model.comparison import (
     AllLost,
@@ -45,7 +46,11 @@ _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 # between runs: points of a rate, or a share of other values. Servers, batches and judges
 # shift runs by as much
 _SMALL_NOISE = 0.02
-_MANY_LOST = 3  # tasks that lost everything
+# tasks that lost everything, and that are no chance whatever their rollouts are worth
+_MANY_LOST = 3
+# of so many coins 2 % of runs lose just the three that were up; of more, or fewer, 1.6 %
+# at most
+_COINS = 4
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
@@ -291,8 +296,12 @@ def _may_prove(comparison: Comparison) -> bool:
     independent rollout.
     """
     independence = comparison.independence
-    is_independent = independence is None or independence.is_given
-    return is_independent or comparison.tasks_with_room >= _MANY_LOST
+    if independence is None or independence.is_given:
+        return True
+    may_be_coins = comparison.units == _COINS and may_be_copies(comparison.pair)
+    if may_be_coins and not comparison.was_best:
+        return False
+    return comparison.tasks_with_room >= _MANY_LOST
 
 
 def _of_copied_collapse(comparison: Comparison, independence: Independence) -> Decision:

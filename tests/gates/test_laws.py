@@ -288,6 +288,38 @@ def test_few_clusters_that_all_lost_as_much_are_judged_by_their_rollouts(
     assert check.comparison.blind.unit == "cluster"
 
 
+def coins(up, tasks):
+    """Rewards of tasks whose eight rollouts are copies of one answer."""
+    return [[1.0] * 8] * up + [[0.0] * 8] * (tasks - up)
+
+
+def test_three_of_four_coins_that_lose_all_are_a_chance_of_copies():
+    check = checked(make_pair(coins(3, 4), coins(0, 4)))
+    assert check.verdict is WARN
+    assert check.reasons == (DependentRollouts(Independence.UNSHOWN),)
+
+
+@pytest.mark.parametrize("tasks", [3, 5, 6])
+def test_three_coins_of_fewer_or_more_that_lose_all_fail(tasks):
+    assert checked(make_pair(coins(3, tasks), coins(0, tasks))).verdict is FAIL
+
+
+def test_three_of_four_tasks_whose_rollouts_differ_fail_if_they_lose_all():
+    before = [[1.0] * 7 + [0.0]] * 3 + [[0.0] * 8]
+    assert checked(make_pair(before, coins(0, 4))).verdict is FAIL
+
+
+def test_four_of_five_coins_that_fall_are_no_failure():
+    check = checked(make_pair(coins(5, 5), coins(1, 5)))
+    assert not check.verdict.fails
+    assert check.comparison.p == pytest.approx(0.5**5)
+
+
+def test_four_of_five_tasks_that_are_said_to_be_independent_fail():
+    pair = make_pair(coins(5, 5), coins(1, 5))
+    assert checked(pair, independent=True).verdict is FAIL
+
+
 def test_a_lone_cluster_proves_nothing_but_a_collapse():
     clusters = np.zeros(100, dtype=np.int64)
     drop = make_pair([[0.9]] * 100, [[0.4]] * 100)

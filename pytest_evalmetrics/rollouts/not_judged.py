@@ -39,8 +39,11 @@ _STATUS: Final = "status"
 _CRASHED: Final = frozenset(
     ("error", "errored", "crashed", "exception", "infrastructure_error", "infra_error")
 )
+_ENDED: Final = "termination_reason"
+# tau2-bench's: neither the user's simulator nor the infrastructure is what is evaluated
+_ENDED_BY_OTHERS: Final = frozenset(("user_error", "infrastructure_error"))
 #: The paths in a row that `error_in` looks at.
-SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS, *_FLAGS, _STATUS)
+SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS, *_FLAGS, _STATUS, _ENDED)
 #: Those of an object inside of a row that holds a score.
 SIGNS_BESIDE: Final = tuple(path for path in SIGNS if "." not in path)
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
@@ -76,6 +79,9 @@ def error_in(values: Mapping[str, JsonValue]) -> RolloutError | None:
         error = RolloutError(kind="error")
     if error is None:
         error = _crashed(values.get(_STATUS))
+    ended = values.get(_ENDED)
+    if error is None and isinstance(ended, str) and ended in _ENDED_BY_OTHERS:
+        error = RolloutError(kind=ended)
     if values.get(_SCORING_FAILED) is True:
         reason = "" if error is None else error.message
         return RolloutError("scoring_failed", reason, of_grader=True, voids=True)

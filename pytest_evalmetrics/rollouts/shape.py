@@ -28,7 +28,10 @@ from pytest_evalmetrics.rollouts.row_filters import row_filters
 from pytest_evalmetrics.rollouts.row_paths import no_path
 from pytest_evalmetrics.rollouts.shaped_rows import RowFinder
 from pytest_evalmetrics.rollouts.source import Source, SourceRow, task_paths
-from pytest_evalmetrics.rollouts.stated_means import other_mean_stated
+from pytest_evalmetrics.rollouts.stated_means import (
+    is_unfinished_log,
+    other_mean_stated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,6 +115,11 @@ class Shape:
     def _rows(self, source: Source, notes: list[Note]) -> Iterator[PlacedRow]:
         finder = RowFinder(source, self._spec, self._filters, self._pages)
         rows = finder.find(documents(source))
+        if is_unfinished_log([row.value for row in finder.found]):
+            raise source.error(
+                "this log of OpenAI evals has no final_report: its run did not finish",
+                hint="run the eval again, or leave the file out",
+            )
         notes += self._other_means(finder, source)
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)

@@ -16,9 +16,9 @@ from pytest_evalmetrics.model.rollout_notes import OtherNumberStated
 from pytest_evalmetrics.rollouts import json_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonValue
 
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they write
 _SIMPLE_EVALS: Final = frozenset({"score", "metrics", "htmls", "convos", "metadata"})
@@ -54,7 +54,7 @@ class StatedMean(msgspec.Struct, frozen=True):
 
 
 def other_mean_stated(
-    document: Mapping[str, JsonValue],
+    document: JsonMapping,
     rewards: Sequence[JsonValue],
     *,
     path: str,
@@ -74,7 +74,16 @@ def other_mean_stated(
     )
 
 
-def _stated_mean(document: Mapping[str, JsonValue], path: str) -> StatedMean | None:
+def is_unfinished_log(lines: Sequence[JsonMapping]) -> bool:
+    """Check for a log of OpenAI evals whose run has not reported its end."""
+    if not lines or "spec" not in lines[0]:
+        return False
+    spec = json_values.mapping(lines[0]["spec"])
+    is_log = "eval_name" in spec and "run_config" in spec
+    return is_log and not any("final_report" in line for line in lines)
+
+
+def _stated_mean(document: JsonMapping, path: str) -> StatedMean | None:
     """Find what a document states of the rewards at a path of its rows."""
     report = json_values.mapping(document.get("final_report"))
     if report and path == "data.correct":

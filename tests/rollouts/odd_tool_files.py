@@ -228,6 +228,32 @@ _FIRST = {
         rewards={0: [1, None]},
         says=("litellm.RateLimitError",),
     ),
+    "tau2-bench, a simulator of the user that failed": ToolFiles(
+        files={
+            "r.json": {
+                "simulations": [
+                    {
+                        "task_id": f"t{n}",
+                        "trial": 0,
+                        "termination_reason": reason,
+                        "reward_info": {"reward": reward},
+                    }
+                    for n, (reason, reward) in enumerate(
+                        [
+                            ("agent_stop", 1.0),
+                            ("agent_error", 0.0),
+                            ("user_error", 0.0),
+                            ("infrastructure_error", 0.0),
+                        ]
+                    )
+                ]
+            }
+        },
+        rollouts="{path: r.json, rows: simulations, "
+        "fields: {task: task_id, sample: trial, reward: reward_info.reward}}",
+        rewards={"t0": [1], "t1": [0], "t2": [None], "t3": [None]},
+        says=("user_error: 1 rollout", "infrastructure_error: 1 rollout"),
+    ),
     # -- NeMo Gym's folder
     "NeMo Gym, a folder of a clean run": ToolFiles(
         files={

@@ -58,6 +58,16 @@ def test_openai_evals_states_the_same_accuracy(read):
     assert table.scores["reward"].mean() == report["final_report"]["accuracy"]
 
 
+def test_a_log_of_openai_evals_that_broke_off_is_refused(folder):
+    lines = (RECORDED / "openai_evals" / "log.jsonl").read_text().splitlines()
+    kept = [line for line in lines if "final_report" not in line]
+    folder.write("\n".join(kept[:6]) + "\n", "log.jsonl")
+    file = folder.write(RECIPES["openai-evals"], "x.bench.yaml")
+    (benchmark,) = load_benchmarks(file, shown=file.name)
+    refused = folder.refused(spec=benchmark.spec.rows, scores=["reward"])
+    assert "has no final_report: its run did not finish" in refused.message
+
+
 def test_tau2_bench_states_the_same_reliability(read, project):
     shutil.copy(RECORDED / "tau2_bench" / "results.json", project.path)
     project.write("tau2.bench.yaml", RECIPES["tau2-bench"])

@@ -16,10 +16,10 @@ from pytest_evalmetrics.rollouts.tool_loader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping
     from pytest_evalmetrics.rollouts.source import Source
 
 _SCORE: Final = "_score.json"
@@ -83,7 +83,7 @@ def _results(path: Path) -> Source | None:
     return None
 
 
-def _whole(header: Mapping[str, JsonValue], source: Source) -> Rollout:
+def _whole(header: JsonMapping, source: Source) -> Rollout:
     category = source.path.name.removesuffix(_SCORE)
     count = json_values.number(header.get("total_count"))
     scores = aggregate(

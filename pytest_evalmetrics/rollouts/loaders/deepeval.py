@@ -15,9 +15,9 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _SETTINGS: Final = (
@@ -72,11 +72,11 @@ class DeepEval(ToolLoader):
             builder.compare(key, run.get(key), count)
 
 
-def _input_of(case: Mapping[str, JsonValue]) -> JsonValue:
+def _input_of(case: JsonMapping) -> JsonValue:
     return json_values.first(case, "input", "scenario")
 
 
-def _content(case: Mapping[str, JsonValue]) -> JsonValue:
+def _content(case: JsonMapping) -> JsonValue:
     """Put together what identifies a case."""
     given = _input_of(case)
     if given is None:
@@ -87,7 +87,7 @@ def _content(case: Mapping[str, JsonValue]) -> JsonValue:
 class CaseGrades(msgspec.Struct, frozen=True):
     """The scores of a case, None where nobody judged, and why the first of them is."""
 
-    scores: Mapping[str, JsonValue]
+    scores: JsonMapping
     error: RolloutError | None
 
 
@@ -95,7 +95,7 @@ class Metric(msgspec.Struct, frozen=True):
     """A metric of a case, under a name that no other metric of the case has."""
 
     name: str
-    result: Mapping[str, JsonValue]
+    result: JsonMapping
 
     @property
     def is_judged(self) -> bool:
@@ -117,7 +117,7 @@ class Metric(msgspec.Struct, frozen=True):
         return RolloutError(kind=kind, message=str(reason), of_grader=True)
 
 
-def _grades(case: Mapping[str, JsonValue], builder: ChunkBuilder) -> CaseGrades:
+def _grades(case: JsonMapping, builder: ChunkBuilder) -> CaseGrades:
     """Read a case's scores, and the first of its metrics that could not be judged."""
     metrics = _metrics_of(case)
     if not metrics:  # deepeval counts such a case as a success
@@ -145,7 +145,7 @@ def _grades(case: Mapping[str, JsonValue], builder: ChunkBuilder) -> CaseGrades:
     return CaseGrades(scores=scores, error=unjudged[0].error())
 
 
-def _metrics_of(case: Mapping[str, JsonValue]) -> list[Metric]:
+def _metrics_of(case: JsonMapping) -> list[Metric]:
     """List the metrics of a case; a name that occurs again gets a number."""
     lists = (json_values.objects(case.get(key)) for key in DEEPEVAL_METRICS)
     metrics: list[Metric] = []
@@ -160,7 +160,7 @@ def _metrics_of(case: Mapping[str, JsonValue]) -> list[Metric]:
     return metrics
 
 
-def _tool_name(result: Mapping[str, JsonValue]) -> str:
+def _tool_name(result: JsonMapping) -> str:
     return str(json_values.first(result, "name", "metric"))
 
 
@@ -172,7 +172,7 @@ def _fails_anyway(metrics: Sequence[Metric]) -> bool:
     )
 
 
-def _direction_of(metric: Mapping[str, JsonValue]) -> Literal["higher", "lower"] | None:
+def _direction_of(metric: JsonMapping) -> Literal["higher", "lower"] | None:
     """Return the side of its threshold on which a metric succeeds; None at the threshold."""
     score = json_values.number(metric.get("score"))
     threshold = json_values.number(metric.get("threshold"))

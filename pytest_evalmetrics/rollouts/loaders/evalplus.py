@@ -11,9 +11,9 @@ from pytest_evalmetrics.rollouts.repeated_reports import RepeatedReports
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -68,7 +68,7 @@ class EvalPlus(ToolLoader):
                 builder.compare(f"pass@1 of {name}", theirs, ours)
 
 
-def _scores(solution: Mapping[str, JsonValue]) -> dict[str, int | None]:
+def _scores(solution: JsonMapping) -> dict[str, int | None]:
     """Read whether a solution passes; None where it has no known status."""
     base = _passes(solution.get("base_status"))
     status = solution.get("plus_status")

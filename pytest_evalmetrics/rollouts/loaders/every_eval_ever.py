@@ -19,9 +19,9 @@ from pytest_evalmetrics.rollouts.tool_loader import (
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject
     from pytest_evalmetrics.rollouts.source import Source
 
 _WHAT: Final = "an evaluation of Every Eval Ever"
@@ -113,9 +113,7 @@ def _rollout(attempt: Attempt, names: Sequence[str]) -> Rollout:
     )
 
 
-def _error(
-    record: Mapping[str, JsonValue], names: Sequence[str]
-) -> RolloutError | None:
+def _error(record: JsonMapping, names: Sequence[str]) -> RolloutError | None:
     """Find why nobody judged a sample."""
     message = record.get("error")
     if message:
@@ -128,7 +126,7 @@ def _error(
 
 
 def _compare(
-    result: Mapping[str, JsonValue],
+    result: JsonMapping,
     rollouts: Sequence[Rollout],
     file: str,
     builder: ChunkBuilder,

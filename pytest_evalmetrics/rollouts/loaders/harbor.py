@@ -21,7 +21,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
 
 RESULT: Final = "result.json"
@@ -183,9 +183,7 @@ def _trial(found: Found) -> Rollout:
     )
 
 
-def _rewards(
-    record: Mapping[str, JsonValue], verified: Mapping[str, JsonValue]
-) -> JsonObject:
+def _rewards(record: JsonMapping, verified: JsonMapping) -> JsonObject:
     """Read the verifier's rewards, None where Harbor calls them invalid."""
     rewards = json_values.mapping(verified.get("rewards"))
     if "rewards" not in verified and "reward" in verified:  # early versions have one
@@ -194,9 +192,7 @@ def _rewards(
     return dict.fromkeys(rewards) if record.get("reward_valid") is False else rewards
 
 
-def _error(
-    record: Mapping[str, JsonValue], steps: Sequence[Mapping[str, JsonValue]]
-) -> RolloutError | None:
+def _error(record: JsonMapping, steps: Sequence[JsonMapping]) -> RolloutError | None:
     """Find the first exception; those that a trial survived are recorded with its steps."""
     for holder in (record, *steps):
         exception = holder.get("exception_info")
@@ -208,9 +204,7 @@ def _error(
     return None
 
 
-def _duration(
-    record: Mapping[str, JsonValue], steps: Sequence[Mapping[str, JsonValue]]
-) -> float | None:
+def _duration(record: JsonMapping, steps: Sequence[JsonMapping]) -> float | None:
     """Read how long the agent took; durations may be recorded with the steps only."""
     took = json_values.duration(record, *_RUN)
     if took is None:
@@ -262,7 +256,7 @@ def _compare(job: Found, trials: Sequence[Rollout], builder: ChunkBuilder) -> No
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
     total = job.document.get("n_total_trials")
     builder.compare("n_total_trials", total, len(trials), where=job.name)
-    scores: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
+    scores: dict[str, list[JsonMapping]] = defaultdict(list)
     for trial in trials:
         source = trial.record.get("source") or "adhoc"
         scores[f"{trial.agent}__{source}"].append(trial.scores)
@@ -281,5 +275,5 @@ def _compare(job: Found, trials: Sequence[Rollout], builder: ChunkBuilder) -> No
                     builder.compare(claim, stated, mean, where=job.name)
 
 
-def _mean(reward: str, scores: Sequence[Mapping[str, JsonValue]]) -> float:
+def _mean(reward: str, scores: Sequence[JsonMapping]) -> float:
     return fmean(json_values.number(rewards.get(reward)) or 0 for rewards in scores)

@@ -13,9 +13,9 @@ from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject
     from pytest_evalmetrics.rollouts.source import Source
 
 _SPLIT: Final = "test"
@@ -64,7 +64,7 @@ class Helm(ToolLoader):
                 builder.compare(f"{name} in {_STATS}", stated, fmean(values[name]))
 
 
-def _scores(instance: Mapping[str, JsonValue]) -> dict[str, float]:
+def _scores(instance: JsonMapping) -> dict[str, float]:
     """Read the means of an instance's statistics on the test split."""
     scores = {}
     for stat in json_values.objects(instance.get("stats")):
@@ -74,7 +74,7 @@ def _scores(instance: Mapping[str, JsonValue]) -> dict[str, float]:
     return scores
 
 
-def _is_of_test(stat: Mapping[str, JsonValue]) -> bool:
+def _is_of_test(stat: JsonMapping) -> bool:
     name = json_values.mapping(stat.get("name"))
     return name.get("split") == _SPLIT and name.get("perturbation") is None
 

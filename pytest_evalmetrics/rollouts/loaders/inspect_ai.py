@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.json_types import list_of
+from pytest_evalmetrics.json_types import JsonMapping, list_of
 from pytest_evalmetrics.model.rollout_table import TaskId, question_of
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -31,7 +31,7 @@ from pytest_evalmetrics.rollouts.tool_usage import usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -118,7 +118,7 @@ class InspectAi(ToolLoader):
         source: Source,
         *,
         is_summarised: bool,
-    ) -> Iterator[Mapping[str, JsonValue]]:
+    ) -> Iterator[JsonMapping]:
         """Read the summaries of samples where they are enough, else the samples."""
         if is_summarised and not self.reads_records and not log.get("invalidated"):
             text = b'{"all":' + archive.read(_SUMMARY) + b"}"
@@ -136,7 +136,7 @@ class InspectAi(ToolLoader):
         self,
         builder: ChunkBuilder,
         log: Document,
-        samples: Iterable[Mapping[str, JsonValue]] | None,
+        samples: Iterable[JsonMapping] | None,
         source: Source,
     ) -> Iterator[Rollout]:
         version = log.get("version")
@@ -185,7 +185,7 @@ class InspectAi(ToolLoader):
             raise source.error(message, hint=hint)
 
     def _last_attempts(
-        self, samples: Iterable[Mapping[str, JsonValue]], log: Document, source: Source
+        self, samples: Iterable[JsonMapping], log: Document, source: Source
     ) -> list[Rollout]:
         """Take each sample, and those that were planned and are not in the log."""
         spec = log.object("eval")
@@ -209,7 +209,7 @@ class InspectAi(ToolLoader):
         return list(rollouts.values())
 
     def _rollout(
-        self, sample: Mapping[str, JsonValue], agent: JsonValue, source: Source
+        self, sample: JsonMapping, agent: JsonValue, source: Source
     ) -> Rollout:
         """Make a rollout of a sample; one that failed and was graded keeps its scores."""
         id_ = sample.get("id")
@@ -241,7 +241,7 @@ class InspectAi(ToolLoader):
             record_id=json_values.text(sample.get("uuid")),
         )
 
-    def _restored(self, sample: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    def _restored(self, sample: JsonMapping) -> JsonMapping:
         """Take what is read of a sample, with its attachments where they belong."""
         attachments = json_values.mapping(sample.get("attachments"))
         if not self.reads_records:
@@ -290,9 +290,7 @@ class Coverage(msgspec.Struct, frozen=True):
     total: float | None
 
 
-def _whole(
-    spec: Mapping[str, JsonValue], results: Mapping[str, JsonValue], source: Source
-) -> Rollout | None:
+def _whole(spec: JsonMapping, results: JsonMapping, source: Source) -> Rollout | None:
     """Take the means of a log without samples as one rollout; None if it states none."""
     scores: JsonObject = {}
     names: list[str] = []
@@ -326,7 +324,7 @@ def _whole(
     )
 
 
-def _column(score: Mapping[str, JsonValue]) -> str:
+def _column(score: JsonMapping) -> str:
     """Name a score of the results as the scores of samples are named."""
     name = str(score.get("name"))
     scorer = score.get("scorer")
@@ -336,9 +334,9 @@ def _column(score: Mapping[str, JsonValue]) -> str:
 
 
 def _coverage(
-    score: Mapping[str, JsonValue],
-    spec: Mapping[str, JsonValue],
-    results: Mapping[str, JsonValue],
+    score: JsonMapping,
+    spec: JsonMapping,
+    results: JsonMapping,
 ) -> Coverage:
     """Read how many samples a mean is over."""
     planned = json_values.number(results.get("total_samples"))
@@ -357,9 +355,7 @@ def _coverage(
     return Coverage(scored=scored, total=planned)
 
 
-def _with_attachments(
-    value: JsonValue, attachments: Mapping[str, JsonValue]
-) -> JsonValue:
+def _with_attachments(value: JsonValue, attachments: JsonMapping) -> JsonValue:
     """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
     if isinstance(value, str):
         is_reference = value.startswith(_ATTACHED)
@@ -377,7 +373,7 @@ def _with_attachments(
     return value
 
 
-def _question(sample: Mapping[str, JsonValue]) -> JsonValue:
+def _question(sample: JsonMapping) -> JsonValue:
     """Reduce a sample to its question and target, as far as a summary has them."""
     prompt = sample.get("input")
     if prompt is None:
@@ -403,12 +399,12 @@ def _texts_of(messages: list[JsonValue]) -> Iterator[JsonValue]:
             yield part.get("text") if isinstance(part, dict) else part
 
 
-def _usage_of_model(model: Mapping[str, JsonValue]) -> JsonObject:
+def _usage_of_model(model: JsonMapping) -> JsonObject:
     """Take a model's usage, with what came from the cache as part of the input."""
     return {**model, "input_tokens": _prompt_tokens(model)}
 
 
-def _prompt_tokens(model: Mapping[str, JsonValue]) -> float | None:
+def _prompt_tokens(model: JsonMapping) -> float | None:
     """Add what came from the cache, where a provider does not count it as input already."""
     given = json_values.number(model.get("input_tokens"))
     written = json_values.number(model.get("output_tokens"))
@@ -430,9 +426,7 @@ def _error(error: JsonValue) -> RolloutError | None:
     return None if error is None else exception_of(message)
 
 
-def _error_of_sample(
-    sample: Mapping[str, JsonValue], scores: Mapping[str, JsonValue]
-) -> RolloutError | None:
+def _error_of_sample(sample: JsonMapping, scores: JsonMapping) -> RolloutError | None:
     """Find why a sample has no scores, or none that count."""
     invalid = sample.get("invalidation")
     if invalid:
@@ -449,7 +443,7 @@ def _is_unscored(score: JsonValue) -> bool:
     return score is None or (isinstance(score, float) and math.isnan(score))
 
 
-def _words_of_scorers(sample: Mapping[str, JsonValue]) -> RolloutError | None:
+def _words_of_scorers(sample: JsonMapping) -> RolloutError | None:
     """Find a scorer's words on why it did not score a sample."""
     for name, score in json_values.mapping(sample.get("scores")).items():
         reasons = [
@@ -463,7 +457,7 @@ def _words_of_scorers(sample: Mapping[str, JsonValue]) -> RolloutError | None:
     return None
 
 
-def _given_scores(sample: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+def _given_scores(sample: JsonMapping) -> Iterator[tuple[str, JsonValue]]:
     """Yield the scores of a sample by the names of their scorers, as they are written."""
     given = sample.get("scores")
     if given is None and isinstance(sample.get("score"), dict):
@@ -472,12 +466,12 @@ def _given_scores(sample: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonVa
         yield name, score.get("value") if isinstance(score, dict) else score
 
 
-def _graded_by_letter(sample: Mapping[str, JsonValue]) -> list[str]:
+def _graded_by_letter(sample: JsonMapping) -> list[str]:
     """Name the scores that are correct, partial, incorrect or no answer: C, P, I, N."""
     return [name for name, value in _given_scores(sample) if value in _LETTERS]
 
 
-def _scores(sample: Mapping[str, JsonValue]) -> JsonObject:
+def _scores(sample: JsonMapping) -> JsonObject:
     """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
     scores: JsonObject = {}
     for name, value in _given_scores(sample):
@@ -501,8 +495,8 @@ def _number(value: JsonValue) -> JsonValue:
 
 
 def _scorers(
-    spec: Mapping[str, JsonValue],
-    results: Mapping[str, JsonValue],
+    spec: JsonMapping,
+    results: JsonMapping,
     columns: Iterable[str],
 ) -> Iterator[tuple[str, list[str], JsonObject]]:
     """Yield the scorers of a log, each with its scores and its settings."""
@@ -524,7 +518,7 @@ def _scorers(
 
 
 def _planned(
-    spec: Mapping[str, JsonValue], results: Mapping[str, JsonValue], source: Source
+    spec: JsonMapping, results: JsonMapping, source: Source
 ) -> list[tuple[TaskId, int]]:
     """List the samples that were to be run, with their numbers; none if the log has no plan."""
     data = json_values.mapping(spec.get("dataset"))
@@ -568,7 +562,7 @@ def _reduced(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
 
 def _compare(
     rollouts: Sequence[Rollout],
-    results: Mapping[str, JsonValue],
+    results: JsonMapping,
     builder: ChunkBuilder,
 ) -> None:
     """Compare the means and accuracies of a log with those of its samples' scores."""
@@ -601,7 +595,7 @@ def _values_of_tasks(
     return values
 
 
-def _stated_scores(results: Mapping[str, JsonValue]) -> list[JsonObject]:
+def _stated_scores(results: JsonMapping) -> list[JsonObject]:
     """List the scores of the results; early versions have one."""
     if results.get("scores") is None and isinstance(results.get("scorer"), dict):
         only = json_values.mapping(results["scorer"])

@@ -9,9 +9,9 @@ from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject
     from pytest_evalmetrics.rollouts.source import Source
 
 _NUMBERS: Final = ("NUMERIC", "BOOLEAN")
@@ -60,7 +60,7 @@ class Langfuse(ToolLoader):
             builder.measured(f"langfuse {name}", (name,), {})
 
 
-def _must_be_all(meta: Mapping[str, JsonValue], source: Source) -> None:
+def _must_be_all(meta: JsonMapping, source: Source) -> None:
     """Refuse a page of several."""
     pages = json_values.number(meta.get("totalPages")) or 1
     if pages > 1 or meta.get("cursor"):
@@ -70,7 +70,7 @@ def _must_be_all(meta: Mapping[str, JsonValue], source: Source) -> None:
         )
 
 
-def _subject_of(score: Mapping[str, JsonValue]) -> str | None:
+def _subject_of(score: JsonMapping) -> str | None:
     """Name what a score is of."""
     paths = ("subject.id", "observationId", "traceId", "sessionId", "datasetRunId")
     return json_values.text(json_values.first(score, *paths))

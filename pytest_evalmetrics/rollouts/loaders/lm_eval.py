@@ -19,7 +19,7 @@ from pytest_evalmetrics.rollouts.tool_loader import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -100,7 +100,7 @@ class LmEval(ToolLoader):
         return documents, repeats
 
 
-def _document_id(row: Mapping[str, JsonValue], place: int, source: Source) -> TaskId:
+def _document_id(row: JsonMapping, place: int, source: Source) -> TaskId:
     task = row.get("doc_id")
     if isinstance(task, bool) or not isinstance(task, int | str):
         message = f"this row's doc_id is {task!r}; expected a whole number"
@@ -109,7 +109,7 @@ def _document_id(row: Mapping[str, JsonValue], place: int, source: Source) -> Ta
     return task
 
 
-def _count_answers(row: Mapping[str, JsonValue]) -> int:
+def _count_answers(row: JsonMapping) -> int:
     """Count the answers to a document that one row stands for."""
     answers = row.get("resps")
     # before there were filters, a list was an answer with its likelihood
@@ -183,7 +183,7 @@ def _limit(results: Document) -> float | None:
     return limit if limit is not None and limit >= 1 else None
 
 
-def _metric_keys(entries: Mapping[str, JsonValue]) -> list[str]:
+def _metric_keys(entries: JsonMapping) -> list[str]:
     """List the keys of a task's metrics: ``metric,filter``, or up to version 0.3 ``metric``."""
     is_filtered = any("," in key for key in entries)
     keys = []
@@ -213,7 +213,7 @@ def _column(metric: str, filter_: str) -> str:
     return metric if filter_ in _NO_FILTER else f"{metric},{filter_}"
 
 
-def _metrics(row: Mapping[str, JsonValue]) -> list[str]:
+def _metrics(row: JsonMapping) -> list[str]:
     named = row.get("metrics")
     if isinstance(named, list):
         return [name for name in named if isinstance(name, str)]
@@ -224,7 +224,7 @@ def _metrics(row: Mapping[str, JsonValue]) -> list[str]:
 
 def _compare(
     documents: Mapping[TaskId, Rollout],
-    stated: Mapping[str, JsonValue],
+    stated: JsonMapping,
     file: str,
     builder: ChunkBuilder,
 ) -> None:

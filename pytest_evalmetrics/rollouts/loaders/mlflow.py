@@ -12,9 +12,9 @@ from pytest_evalmetrics.rollouts.not_judged import RolloutError, judged
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject
     from pytest_evalmetrics.rollouts.source import Source
 
 _FAILED: Final = "ERROR"  # the state of a trace
@@ -67,7 +67,7 @@ class TraceGrades(msgspec.Struct, frozen=True):
     error: RolloutError | None
 
 
-def _grades(row: Mapping[str, JsonValue]) -> TraceGrades:
+def _grades(row: JsonMapping) -> TraceGrades:
     """Read the feedback of a trace that is valid, and the first that failed."""
     scores: JsonObject = {}
     error = _crash(row)
@@ -89,7 +89,7 @@ def _grades(row: Mapping[str, JsonValue]) -> TraceGrades:
     return TraceGrades(scores=judged(scores, error if is_crash else None), error=error)
 
 
-def _crash(row: Mapping[str, JsonValue]) -> RolloutError | None:
+def _crash(row: JsonMapping) -> RolloutError | None:
     """Find why a trace failed: the first of its spans that says so."""
     if json_values.first(row, "info.state", "info.status") != _FAILED:
         return None

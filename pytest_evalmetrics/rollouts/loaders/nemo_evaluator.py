@@ -12,9 +12,9 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject
     from pytest_evalmetrics.rollouts.source import Source
 
 _BUNDLE: Final = "eval-*.json"
@@ -50,9 +50,7 @@ class NemoEvaluator(ToolLoader):
             builder.compare("summary.mean in its bundle", stated, fmean(rewards))
 
 
-def _rollout(
-    row: Mapping[str, JsonValue], bundle: Mapping[str, JsonValue], *, name: str
-) -> Rollout:
+def _rollout(row: JsonMapping, bundle: JsonMapping, *, name: str) -> Rollout:
     prompt = row.get("prompt")
     error = _error(row)
     return Rollout(
@@ -79,7 +77,7 @@ def _bundle(source: Source) -> JsonObject:
     return Document.beside(source, bundles[0].name, _WHAT).whole()
 
 
-def _error(row: Mapping[str, JsonValue]) -> RolloutError | None:
+def _error(row: JsonMapping) -> RolloutError | None:
     """Find what kept a rollout, or its judge, from being judged."""
     details = json_values.mapping(row.get("scoring_details"))
     message = details.get("error")
@@ -100,7 +98,7 @@ def _error(row: Mapping[str, JsonValue]) -> RolloutError | None:
     return None
 
 
-def _scores(row: Mapping[str, JsonValue], error: RolloutError | None) -> JsonObject:
+def _scores(row: JsonMapping, error: RolloutError | None) -> JsonObject:
     """Read the reward, and the scores of further scorers."""
     scores: JsonObject = {"reward": row.get("reward")}
     if error is not None and error.of_grader:

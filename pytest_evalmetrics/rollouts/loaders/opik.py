@@ -10,9 +10,9 @@ from pytest_evalmetrics.rollouts.not_judged import RolloutError, error_in, is_ve
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject
     from pytest_evalmetrics.rollouts.source import Source
 
 _COUNTED_FROM: Final = 0
@@ -46,7 +46,7 @@ class Opik(ToolLoader):
 
 
 def _scores(
-    test: Mapping[str, JsonValue],
+    test: JsonMapping,
 ) -> tuple[JsonObject, RolloutError | None]:
     """Read the scores of a test, and the first that could not be scored."""
     scores: JsonObject = {}

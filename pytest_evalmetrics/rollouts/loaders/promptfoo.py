@@ -17,9 +17,9 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _PROMPTFOO: Final = "the results of promptfoo"
@@ -112,7 +112,7 @@ class Promptfoo(ToolLoader):
         _compare_counts(rows, stats, builder)
 
 
-def _listed_results(results: Mapping[str, JsonValue], source: Source) -> list[Result]:
+def _listed_results(results: JsonMapping, source: Source) -> list[Result]:
     """List the results of a whole file of a known version."""
     written = results.get("version", _VERSIONS[0])
     if written not in _VERSIONS:
@@ -130,17 +130,17 @@ def _listed_results(results: Mapping[str, JsonValue], source: Source) -> list[Re
     ]
 
 
-def _variables(row: Mapping[str, JsonValue]) -> JsonValue:
+def _variables(row: JsonMapping) -> JsonValue:
     return json_values.first(row, "testCase.vars", "vars")
 
 
-def _title(row: Mapping[str, JsonValue]) -> str:
+def _title(row: JsonMapping) -> str:
     """Name a test by its description, else by its variables."""
     described = json_values.first(row, "testCase.description", "description")
     return str(described or json_values.brief(_variables(row)))
 
 
-def _agent(row: Mapping[str, JsonValue], *, with_prompt: bool) -> JsonValue:
+def _agent(row: JsonMapping, *, with_prompt: bool) -> JsonValue:
     """Name the provider, and the prompt if a file has several."""
     provider = row.get("provider")
     if isinstance(provider, dict):
@@ -150,13 +150,13 @@ def _agent(row: Mapping[str, JsonValue], *, with_prompt: bool) -> JsonValue:
     return provider
 
 
-def _prompt(row: Mapping[str, JsonValue]) -> str:
+def _prompt(row: JsonMapping) -> str:
     return str(json_values.first(row, "prompt.label", "promptIdx", "prompt.raw"))
 
 
 def _compare_counts(
-    rows: Sequence[Mapping[str, JsonValue]],
-    stats: Mapping[str, JsonValue],
+    rows: Sequence[JsonMapping],
+    stats: JsonMapping,
     builder: ChunkBuilder,
 ) -> None:
     """Compare the counts that a file states with those of its results."""
@@ -171,7 +171,7 @@ def _compare_counts(
 
 
 def _measure_assertions(
-    row: Mapping[str, JsonValue], version: JsonValue, builder: ChunkBuilder
+    row: JsonMapping, version: JsonValue, builder: ChunkBuilder
 ) -> None:
     test = json_values.mapping(row.get("testCase"))
     options = json_values.mapping(test.get("options"))
@@ -189,7 +189,7 @@ def _measure_assertions(
         )
 
 
-def _usage_of_row(row: Mapping[str, JsonValue]) -> dict[str, float]:
+def _usage_of_row(row: JsonMapping) -> dict[str, float]:
     tokens = json_values.mapping(
         row.get("tokenUsage") or json_values.lookup(row, "response.tokenUsage")
     )
@@ -214,23 +214,23 @@ def _usage_of_row(row: Mapping[str, JsonValue]) -> dict[str, float]:
 class Grades(msgspec.Struct, frozen=True):
     """The scores of a result, None where nobody judged, and the reason."""
 
-    scores: Mapping[str, JsonValue]
+    scores: JsonMapping
     error: RolloutError | None = None
 
 
 class Part(msgspec.Struct, frozen=True):
     """The result of an assertion, or of a set of them with those of its members."""
 
-    result: Mapping[str, JsonValue]
-    members: Sequence[Mapping[str, JsonValue]]
+    result: JsonMapping
+    members: Sequence[JsonMapping]
 
     @property
-    def leaves(self) -> Sequence[Mapping[str, JsonValue]]:
+    def leaves(self) -> Sequence[JsonMapping]:
         """The results of single assertions."""
         return self.members or (self.result,)
 
 
-def _grades(row: Mapping[str, JsonValue]) -> Grades:
+def _grades(row: JsonMapping) -> Grades:
     """Read a result's scores, and why some are missing."""
     grading = json_values.mapping(row.get("gradingResult"))
     parts = _parts(json_values.objects(grading.get("componentResults")))
@@ -253,9 +253,7 @@ def _grades(row: Mapping[str, JsonValue]) -> Grades:
     return Grades(scores=kept, error=error)
 
 
-def _error(
-    row: Mapping[str, JsonValue], grading: Mapping[str, JsonValue]
-) -> RolloutError | None:
+def _error(row: JsonMapping, grading: JsonMapping) -> RolloutError | None:
     """Find why no assertion judged a result: an error, no output, or no assertions."""
     if _has_error(row) or _has_no_output(row):
         return RolloutError(kind="error", message=str(row.get("error") or ""))
@@ -265,7 +263,7 @@ def _error(
     return None
 
 
-def _has_error(row: Mapping[str, JsonValue]) -> bool:
+def _has_error(row: JsonMapping) -> bool:
     """Check whether promptfoo counts a result as an error."""
     reason = row.get("failureReason")
     if reason is not None:
@@ -274,7 +272,7 @@ def _has_error(row: Mapping[str, JsonValue]) -> bool:
     return bool(row.get("error")) and not row.get("gradingResult")
 
 
-def _has_no_output(row: Mapping[str, JsonValue]) -> bool:
+def _has_no_output(row: JsonMapping) -> bool:
     """Check for a failure without a reason, which a result without output is."""
     failed_without_reason = (
         row.get("failureReason") == 0 and row.get("success") is False
@@ -296,14 +294,14 @@ def _parts(results: Sequence[JsonObject]) -> list[Part]:
     return parts
 
 
-def _outcome(result: Mapping[str, JsonValue]) -> tuple[JsonValue, ...]:
+def _outcome(result: JsonMapping) -> tuple[JsonValue, ...]:
     return result.get("pass"), result.get("score"), result.get("reason")
 
 
 # -- assertions that could not judge -------------------------------------------------------------
 
 
-def _grader_failed(result: Mapping[str, JsonValue]) -> bool:
+def _grader_failed(result: JsonMapping) -> bool:
     """Check whether an assertion could not judge."""
     if json_values.lookup(result, "metadata.graderError") is True:
         return True
@@ -319,19 +317,19 @@ def _grader_failed(result: Mapping[str, JsonValue]) -> bool:
     return not _passed(result) and _crashed(reason) is not None
 
 
-def _passed(result: Mapping[str, JsonValue]) -> bool:
+def _passed(result: JsonMapping) -> bool:
     """Check whether an assertion passed as such, not for its weight or its `not-`."""
     kind = str(json_values.lookup(result, "assertion.type") or "")
     is_plain = not kind.startswith(_NEGATED) and not _has_no_weight(result)
     return is_plain and result.get("pass") is not False
 
 
-def _has_no_weight(result: Mapping[str, JsonValue]) -> bool:
+def _has_no_weight(result: JsonMapping) -> bool:
     """Check for the weight 0, with which an assertion always passes."""
     return json_values.lookup(result, "assertion.weight") == 0
 
 
-def _lost_scores(row: Mapping[str, JsonValue], parts: Sequence[Part]) -> set[str]:
+def _lost_scores(row: JsonMapping, parts: Sequence[Part]) -> set[str]:
     """Name the scores that assertions which could not judge are part of."""
     variables = json_values.mapping(_variables(row))
     lost: set[str] = set()
@@ -347,7 +345,7 @@ def _lost_scores(row: Mapping[str, JsonValue], parts: Sequence[Part]) -> set[str
     return lost
 
 
-def _is_decided(row: Mapping[str, JsonValue], parts: Sequence[Part]) -> bool:
+def _is_decided(row: JsonMapping, parts: Sequence[Part]) -> bool:
     """Check whether a test failed or passed whatever the graders that failed would say."""
     test = json_values.mapping(row.get("testCase"))
     if test.get("assertScoringFunction") is not None:
@@ -385,8 +383,8 @@ def _passes_by_failure(part: Part) -> bool:
 
 
 def _named_scores(
-    row: Mapping[str, JsonValue],
-    grading: Mapping[str, JsonValue],
+    row: JsonMapping,
+    grading: JsonMapping,
     parts: Sequence[Part],
 ) -> JsonObject:
     """Read the named scores as means over the assertions of a name.
@@ -412,9 +410,7 @@ def _named_scores(
     return scores
 
 
-def _metric_of(
-    result: Mapping[str, JsonValue], variables: Mapping[str, JsonValue]
-) -> str | None:
+def _metric_of(result: JsonMapping, variables: JsonMapping) -> str | None:
     """Get the name that an assertion's score has, which may hold variables of the test."""
 
     def filled_in(match: re.Match[str]) -> str:
@@ -424,9 +420,7 @@ def _metric_of(
     return _variable.sub(filled_in, metric) if isinstance(metric, str) else None
 
 
-def _names_in(
-    result: Mapping[str, JsonValue], variables: Mapping[str, JsonValue]
-) -> set[str]:
+def _names_in(result: JsonMapping, variables: JsonMapping) -> set[str]:
     """Name the scores that an assertion contributes to."""
     names = set(json_values.mapping(result.get("namedScores")))
     metric = _metric_of(result, variables)
@@ -442,7 +436,7 @@ def _names_of_set(part: Part) -> set[str]:
 
 
 def _contributions(
-    name: str, parts: Sequence[Part], variables: Mapping[str, JsonValue]
+    name: str, parts: Sequence[Part], variables: JsonMapping
 ) -> Iterator[float]:
     """Yield the scores of the assertions that have a name."""
     for part in parts:

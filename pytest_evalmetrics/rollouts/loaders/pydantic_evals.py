@@ -12,9 +12,9 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 # where a case's metrics have our usage
@@ -55,9 +55,7 @@ class PydanticEvals(ToolLoader):
                 yield rollout
 
 
-def _rollout(
-    case: Mapping[str, JsonValue], name: str, builder: ChunkBuilder
-) -> Rollout:
+def _rollout(case: JsonMapping, name: str, builder: ChunkBuilder) -> Rollout:
     """Make the rollout of a case that has a name."""
     task = str(case["name"])
     sample = None
@@ -93,7 +91,7 @@ def _rollout(
 
 
 def _judged_by_evaluators(
-    case: Mapping[str, JsonValue], builder: ChunkBuilder
+    case: JsonMapping, builder: ChunkBuilder
 ) -> tuple[JsonObject, RolloutError | None]:
     """Read a case's scores, and the exception of its task or of an evaluator."""
     scores: JsonObject = {}

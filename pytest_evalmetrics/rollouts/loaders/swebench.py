@@ -13,7 +13,7 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -106,7 +106,7 @@ class SweBench(ToolLoader):
             )
 
 
-def _id_lists(report: Mapping[str, JsonValue]) -> dict[str, list[str]]:
+def _id_lists(report: JsonMapping) -> dict[str, list[str]]:
     """Read the lists of instances by their names."""
     lists = {}
     for name, value in report.items():
@@ -118,7 +118,7 @@ def _id_lists(report: Mapping[str, JsonValue]) -> dict[str, list[str]]:
 def _error(
     instance: str,
     members: Mapping[str, frozenset[str]],
-    reasons: Mapping[str, JsonValue],
+    reasons: JsonMapping,
 ) -> RolloutError | None:
     if instance in members.get(_RESOLVED, ()):
         return None

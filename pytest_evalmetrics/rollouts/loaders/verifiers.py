@@ -16,9 +16,9 @@ from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolL
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
 
 _NO_SCORE: Final = frozenset(
@@ -81,7 +81,7 @@ class Verifiers(ToolLoader):
 
 
 def _compare(
-    rewards: Sequence[float], metadata: Mapping[str, JsonValue], builder: ChunkBuilder
+    rewards: Sequence[float], metadata: JsonMapping, builder: ChunkBuilder
 ) -> None:
     """Compare the numbers of the metadata, and tell the builder what scored."""
     claim = f"avg_reward in {_METADATA}, where a missing one counts as 0,"
@@ -99,7 +99,7 @@ def _compare(
     builder.measured("verifiers", builder.scores, settings)
 
 
-def _row_usage(row: Mapping[str, JsonValue]) -> dict[str, float]:
+def _row_usage(row: JsonMapping) -> dict[str, float]:
     timing = json_values.mapping(row.get("timing")) or row
     return usage(
         row.get("token_usage"),
@@ -108,7 +108,7 @@ def _row_usage(row: Mapping[str, JsonValue]) -> dict[str, float]:
     )
 
 
-def _content(row: Mapping[str, JsonValue]) -> list[JsonValue]:
+def _content(row: JsonMapping) -> list[JsonValue]:
     return [question_of(row.get("prompt")), row.get("answer")]
 
 
@@ -125,7 +125,7 @@ def _ids_are_cycled(source: Source) -> bool:
     return False
 
 
-def _flat_scores(row: Mapping[str, JsonValue]) -> JsonObject:
+def _flat_scores(row: JsonMapping) -> JsonObject:
     """Read a row's scores, which early versions write flat, and some both ways."""
     flat = {
         key: value
@@ -136,7 +136,7 @@ def _flat_scores(row: Mapping[str, JsonValue]) -> JsonObject:
     return {"reward": row.get("reward"), **flat, **metrics}
 
 
-def _row_error(row: Mapping[str, JsonValue]) -> RolloutError | None:
+def _row_error(row: JsonMapping) -> RolloutError | None:
     error = row.get("error")
     if not error:
         return None
@@ -171,7 +171,7 @@ class VerifiersTraces(ToolLoader):
 
     def _episode(
         self,
-        row: Mapping[str, JsonValue],
+        row: JsonMapping,
         place: int,
         source: Source,
         builder: ChunkBuilder,
@@ -209,7 +209,7 @@ class VerifiersTraces(ToolLoader):
             )
 
 
-def _traces_of(row: Mapping[str, JsonValue]) -> Sequence[Mapping[str, JsonValue]]:
+def _traces_of(row: JsonMapping) -> Sequence[JsonMapping]:
     """List the traces of the agents that can be trained, else all; an empty one without any."""
     traces = json_values.objects(row.get("traces"))
     trained = [
@@ -220,7 +220,7 @@ def _traces_of(row: Mapping[str, JsonValue]) -> Sequence[Mapping[str, JsonValue]
     return trained or traces or [{}]
 
 
-def _last_error(holder: Mapping[str, JsonValue]) -> RolloutError | None:
+def _last_error(holder: JsonMapping) -> RolloutError | None:
     # an error before a successful retry doesn't count
     if holder.get("ok") is not False:
         return None
@@ -231,7 +231,7 @@ def _last_error(holder: Mapping[str, JsonValue]) -> RolloutError | None:
     )
 
 
-def _trace_scores(trace: Mapping[str, JsonValue]) -> JsonObject:
+def _trace_scores(trace: JsonMapping) -> JsonObject:
     """Read the rewards and metrics of a trace, and the sum of its rewards by their weights."""
     scores: JsonObject = {"reward": None}
     weighted: list[JsonValue] = []
@@ -247,7 +247,7 @@ def _trace_scores(trace: Mapping[str, JsonValue]) -> JsonObject:
     return scores
 
 
-def _trace_agent(trace: Mapping[str, JsonValue]) -> str | None:
+def _trace_agent(trace: JsonMapping) -> str | None:
     """Name a trace's agent; one that has only the default name is named by its model."""
     name = json_values.lookup(trace, "agent.name")
     calls = json_values.objects(trace.get("calls"))
@@ -257,7 +257,7 @@ def _trace_agent(trace: Mapping[str, JsonValue]) -> str | None:
     return next((each for each in names if isinstance(each, str)), None)
 
 
-def _trace_usage(trace: Mapping[str, JsonValue]) -> dict[str, float]:
+def _trace_usage(trace: JsonMapping) -> dict[str, float]:
     """Add up the usage of a trace's calls, whose prompt_tokens do not include cached ones."""
     used: list[JsonObject] = []
     for call in json_values.objects(trace.get("calls")):

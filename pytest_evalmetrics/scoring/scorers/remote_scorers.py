@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -229,6 +230,7 @@ _ERROR_KEYS = (
 )
 _SUCCESS_KEYS = ("success", "succeeded", "ok")
 _STATUS_KEYS = ("status", "state", "status_code", "statusCode", "http_status")
+_SIGNS = frozenset({*_ERROR_KEYS, *_SUCCESS_KEYS, *_STATUS_KEYS})
 # "fail" and "failing" are verdicts, too, and say nothing of the endpoint
 _FAILED_STATES = frozenset(
     {
@@ -250,25 +252,37 @@ _FAILED_STATES = frozenset(
 def _refuse_error(answer: object, path: str) -> None:
     """Refuse a score beside an error: an endpoint that failed says 0, too."""
     holder = answer
-    for step in _STEP.finditer(path):
-        if step["place"] is not None:
-            place = int(step["place"])
-            if not isinstance(holder, list) or place >= len(holder):
+    for step in _steps_of(path):
+        if isinstance(step, int):
+            if not isinstance(holder, list) or step >= len(holder):
                 return
-            holder = holder[place]
+            holder = holder[step]
             continue
         if not isinstance(holder, dict):
             return
-        key = step["name"] or step["one"] or step["two"] or ""
-        fault = _fault_beside(holder, key)
+        fault = _fault_beside(holder, step)
         if fault is not None:
             message = f"the endpoint answered with {fault}"
             raise RowError("error-in-answer", message)
-        holder = holder.get(key)
+        holder = holder.get(step)
+
+
+@cache
+def _steps_of(path: str) -> tuple[str | int, ...]:
+    """Return the keys of a path, and its places in lists."""
+    steps: list[str | int] = []
+    for step in _STEP.finditer(path):
+        if step["place"] is not None:
+            steps.append(int(step["place"]))
+        else:
+            steps.append(step["name"] or step["one"] or step["two"] or "")
+    return tuple(steps)
 
 
 def _fault_beside(holder: Mapping[str, object], key: str) -> str | None:
     """Return the failure that stands beside a key, in words; None if there is none."""
+    if _SIGNS.isdisjoint(holder):
+        return None
     if "error" not in key:
         for name in _ERROR_KEYS:
             if _is_failure(holder.get(name)):

@@ -131,8 +131,9 @@ def test_data_is_never_structure_of_a_body(body, value):
     ],
 )
 def test_a_body_that_is_no_json_is_refused_when_it_is_read(body, message):
-    ((_, fault),) = faults_of(body, body=True)
-    assert message in fault
+    faults = list(faults_of(body, body=True))
+    assert len(faults) == 1
+    assert message in faults[0][1]
 
 
 @pytest.mark.parametrize(
@@ -216,3 +217,17 @@ def test_words_and_a_path_read_as_jinja_writes_them(value, text):
 def test_words_and_a_path_without_a_value_are_refused(item):
     with pytest.raises(RowError):
         compile_value("said: {{ item.a }}!")({"item": item})
+
+
+@pytest.mark.parametrize("value", [0, False, "", []])
+def test_a_default_does_not_replace_what_is_false_or_empty(value):
+    assert render("{{ item.a | default('none') }}", {"a": value}) == value
+
+
+@pytest.mark.parametrize("value", [0, False, "", [], None])
+def test_a_default_replaces_what_is_false_where_it_is_told_to(value):
+    assert render("{{ item.a | default('none', true) }}", {"a": value}) == "none"
+
+
+def test_a_default_without_a_value_is_an_empty_text():
+    assert render("Reference: {{ item.a | default }}", {"a": None}) == "Reference: "

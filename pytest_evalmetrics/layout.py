@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-_SPACED = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False
-)  # json.dumps makes one each time
-
-
+T = TypeVar("T")
+# json.dumps makes one each time
+_SPACED: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_DIGITS: Final = re.compile("([0-9]+)")
 _ISOLATE = "\u2068"
 _END_OF_ISOLATE = "\u2069"
 
@@ -84,6 +84,25 @@ def capped(
     """Keep the first lines, and write one for the rest of `count`."""
     more = (len(lines) if count is None else count) - most
     return [*lines[:most], *([rest.format(more)] if more > 0 else [])]
+
+
+def natural_key(name: object) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts names as people count: ``task 2`` before ``task 10``."""
+    parts = _DIGITS.split(str(name))
+    key = []
+    # words and digits take turns; digits are compared by length first, then letter by letter
+    for at, part in enumerate(parts):
+        if at % 2:
+            digits = part.lstrip("0")
+            key.append((len(digits), digits))
+        else:
+            key.append((0, part))
+    return tuple(key)
+
+
+def in_natural_order(names: Iterable[T]) -> list[T]:
+    """Sort names as people count: ``task 2`` before ``task 10``."""
+    return sorted(names, key=natural_key)
 
 
 def listed(names: Sequence[object], most: int = 10, count: int | None = None) -> str:

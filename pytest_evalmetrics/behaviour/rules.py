@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.behaviour.columns import CALLS
 from pytest_evalmetrics.behaviour.fingerprint import NUMBERS, seen_calls
+from pytest_evalmetrics.layout import in_natural_order
 from pytest_evalmetrics.model.behaviour import RolloutRule, RuleKind
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def violations(spec: BehaviourSpec, table: RolloutTable) -> Iterator[Violations]
     for rule, key, breaks in _rules(spec, table):
         is_read = ~np.isnan(table.scores[NUMBERS[0]])
         broken = np.flatnonzero(breaks & is_read)
-        tasks = [str(table.tasks[at]) for at in np.unique(table.task[broken])]
+        tasks = in_natural_order(
+            str(table.tasks[at]) for at in np.unique(table.task[broken])
+        )
         yield Violations(
             rule=rule,
             key=key,

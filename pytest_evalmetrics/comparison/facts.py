@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.comparison.intervals import LEVEL
+from pytest_evalmetrics.layout import in_natural_order, natural_key
 from pytest_evalmetrics.model.comparison import ComparisonFacts, TaskChange, TaskGroup
 
 if TYPE_CHECKING:
@@ -82,19 +83,22 @@ def _fewest_and_most(rewards: TaskRewards) -> tuple[int, int] | None:
 
 def task_group(tasks: Sequence[TaskId]) -> TaskGroup:
     """Count tasks, and name the first of them."""
-    names = tuple(str(task) for task in tasks[:_LISTED])
-    return TaskGroup(count=len(tasks), tasks=names)
+    names = [str(task) for task in in_natural_order(tasks)[:_LISTED]]
+    return TaskGroup(count=len(tasks), tasks=tuple(names))
 
 
 def _worst_tasks(comparison: Comparison) -> tuple[TaskChange, ...]:
-    """Describe the tasks of the largest damage, ties in their order."""
+    """Describe the tasks of the largest damage, ties in natural order."""
     pair = comparison.pair
     damage = comparison.damage
     worse = np.flatnonzero(damage > 0)
     if len(worse) > _WORST:
         least = np.partition(damage[worse], -_WORST)[-_WORST]
         worse = worse[damage[worse] >= least]
-    order = np.argsort(-damage[worse], kind="stable")
+    places = sorted(
+        worse.tolist(),
+        key=lambda place: (-damage[place], natural_key(pair.tasks[place])),
+    )
     # a row's worth is looked up anew at each use of `numbers`
     before = pair.rewards_baseline.numbers
     now = pair.rewards_current.numbers
@@ -105,7 +109,7 @@ def _worst_tasks(comparison: Comparison) -> tuple[TaskChange, ...]:
             current=_of_task(place, now, pair.rewards_current.offsets),
             drop=float(damage[place]),
         )
-        for place in worse[order][:_WORST].tolist()
+        for place in places[:_WORST]
     )
 
 

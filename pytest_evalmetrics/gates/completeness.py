@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pytest_evalmetrics.layout import in_natural_order, natural_key
 from pytest_evalmetrics.model.bounds import CountBound, ShareBound
 from pytest_evalmetrics.model.gate_notes import UncheckedTasks
 from pytest_evalmetrics.model.reasons import (
@@ -186,9 +187,10 @@ def _check_rollouts(
 
 
 def _task_counts(table: RolloutTable, tasks: NDArray[np.intp]) -> tuple[TaskCount, ...]:
+    ordered = sorted(tasks.tolist(), key=lambda at: natural_key(table.tasks[at]))
     return tuple(
         TaskCount(task=str(table.tasks[at]), rollouts=int(table.counts[at]))
-        for at in tasks[:_NAMED].tolist()
+        for at in ordered[:_NAMED]
     )
 
 
@@ -215,7 +217,8 @@ def _check_missing(
     fails = outcome in (MissingOutcome.REFUSED, MissingOutcome.ABOVE_LIMIT)
     reasons: tuple[MissingRewards, ...] = ()
     if found.absent or unscored:
-        tasks = np.unique(found.table.task[found.lacking]).tolist()
+        lacking = np.unique(found.table.task[found.lacking])
+        tasks = in_natural_order(found.table.tasks[at] for at in lacking.tolist())
         missing = MissingRewards(
             outcome=outcome,
             absent=found.absent,
@@ -225,7 +228,7 @@ def _check_missing(
             limit=limit,
             columns=(spec.reward,) if found.is_reward else tuple(spec.row_columns),
             is_reward=found.is_reward,
-            tasks=tuple(str(found.table.tasks[at]) for at in tasks[:_NAMED]),
+            tasks=tuple(map(str, tasks[:_NAMED])),
             task_count=len(tasks),
             fill=meaning if isinstance(meaning, float) else None,
         )

@@ -23,6 +23,7 @@ from pytest_evalmetrics.comparison import (
     rounded,
 )
 from pytest_evalmetrics.gates.rules import Decision, GateRule, decide
+from pytest_evalmetrics.layout import in_natural_order
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import (
     Blindness,
@@ -281,7 +282,7 @@ def _unfit(comparison: Comparison, metric: Gated, min_coverage: float) -> Reason
 
 
 def _first_names(tasks: Sequence[TaskId]) -> tuple[str, ...]:
-    return tuple(str(task) for task in tasks[:_NAMED])
+    return tuple(map(str, in_natural_order(tasks)[:_NAMED]))
 
 
 def _decide_at_worst(judged: _Judged) -> Decision | None:

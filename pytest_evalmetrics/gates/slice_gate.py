@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.comparison import Slice, SliceTest, check_each
+from pytest_evalmetrics.layout import natural_key
 from pytest_evalmetrics.model.bounds import SlicesBound
 from pytest_evalmetrics.model.comparison import RuleName
 from pytest_evalmetrics.model.reasons import (
@@ -123,12 +124,12 @@ def _worse_slice(test: SliceTest) -> WorseSlice:
     comparison = test.comparison
     # without the shift between runs that it was tested beyond
     pair = test.slice.compared.pair
-    fell = np.argsort(-comparison.damage, kind="stable")[:_NAMED]
-    tasks = [
-        str(pair.tasks[place])
-        for place in fell.tolist()
-        if comparison.damage[place] > 0
-    ]
+    damage = comparison.damage
+    fell = sorted(
+        np.flatnonzero(damage > 0).tolist(),
+        key=lambda place: (-damage[place], natural_key(pair.tasks[place])),
+    )
+    tasks = [str(pair.tasks[place]) for place in fell[:_NAMED]]
     return WorseSlice(
         name=pair.name,
         before=_six_digits(pair.value_baseline),

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import did_you_mean
+from pytest_evalmetrics.layout import in_natural_order, natural_key
 from pytest_evalmetrics.model.bounds import (
     AllBound,
     CoverageBound,
@@ -95,8 +96,11 @@ def check_broken(
     else:
         value = len(flips.broken)
         verdict = Verdict.PASS if value <= most else Verdict.FAIL
-        named = tuple(str(task) for task in flips.broken[:_NAMED])
-        reasons = (BrokenTasks(tasks=named, count=value),) if value else ()
+        if value:
+            broken = in_natural_order(flips.broken)[:_NAMED]
+            reasons = (BrokenTasks(tasks=tuple(map(str, broken)), count=value),)
+        else:
+            reasons = ()
     return Check(
         gate=Gate.BASELINE,
         name="max_broken",
@@ -266,15 +270,16 @@ def check_task_list(
     verdict = Verdict.PASS
     if not is_covered:
         verdict = Verdict.FAIL if drift.lost else Verdict.INCONCLUSIVE
+    moved = sorted(drift.moved, key=lambda names: natural_key(names[0]))
     reason = TaskListChanged(
         expected=drift.expected,
-        lost=drift.lost[:_LISTED],
+        lost=tuple(in_natural_order(drift.lost)[:_LISTED]),
         lost_count=len(drift.lost),
-        edited=drift.edited[:_LISTED],
+        edited=tuple(in_natural_order(drift.edited)[:_LISTED]),
         edited_count=len(drift.edited),
-        moved=tuple(TaskMove(old, new) for old, new in drift.moved[:_LISTED]),
+        moved=tuple(TaskMove(old, new) for old, new in moved[:_LISTED]),
         moved_count=len(drift.moved),
-        new=_new_tasks(drift.new, table, reward),
+        new=_new_tasks(in_natural_order(drift.new), table, reward),
         new_count=len(drift.new),
         reward=reward,
         is_covered=is_covered,

@@ -16,7 +16,7 @@ from msgspec import structs
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.errors import BaselineError, DataError, RowError
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import many, natural_key
 from pytest_evalmetrics.model.results import Attempt, Flip
 from pytest_evalmetrics.model.rollout_table import (
     HASH_SIZE,
@@ -720,11 +720,20 @@ def _changed_most(
     there = np.flatnonzero(places >= 0)
     change = means(now, reward)[there] - means(was, reward)[places[there]]
     change = np.where(np.isfinite(change), -change if lower else change, 0.0)
-    order = np.argsort(change, kind="stable")
-    worse = order[:_WORSE]
-    better = order[::-1][:_BETTER]
-    chosen = [*worse[change[worse] < 0], *better[change[better] > 0]]
+    worse = _lowest(change, there, now.tasks)[:_WORSE]
+    better = _lowest(-change, there, now.tasks)[:_BETTER]
+    chosen = [*worse, *better]
     return [(int(there[place]), int(places[there[place]])) for place in chosen]
+
+
+def _lowest(
+    change: NDArray[np.float64], there: NDArray[np.intp], tasks: Sequence[TaskId]
+) -> list[int]:
+    """Return the places of the changes below 0: the lowest first, ties in natural order."""
+    return sorted(
+        np.flatnonzero(change < 0).tolist(),
+        key=lambda place: (change[place], natural_key(tasks[there[place]])),
+    )
 
 
 def _sides(

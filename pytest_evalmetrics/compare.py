@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
@@ -19,23 +16,23 @@ from pytest_evalmetrics.json_types import object_of
 from pytest_evalmetrics.layout import listed, visible
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts
-from pytest_evalmetrics.model.reasons import InvalidKey
+from pytest_evalmetrics.model.reasons import InvalidKey, LostAgent
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.evaluate import Evaluated
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.metric_facts import DirectionName
-    from pytest_evalmetrics.model.results import Check
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.reports.differences import Finding
     from pytest_evalmetrics.rollouts.guess import Proposal
     from pytest_evalmetrics.spec import Benchmark, FieldMap
 
 T = TypeVar("T")
-_WIDE = 200  # columns if there is no terminal
 _FIELDS = ("task", "sample", "agent", "reward")
 _ANSWERS = (
     "answer",
@@ -46,43 +43,10 @@ _ANSWERS = (
     "prediction",
     "pred",
 )
-_HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
 _WORST = 5  # tasks that a line names
 _ROUNDING = 1e-9  # of a mean of passes
 _LISTED = 10  # files in a line
 _ALL_JUDGED = "none"  # of --missing: no value means not judged
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """One metric of one run, compared with the first run."""
-
-    run: str
-    benchmark: str  # of a report; empty for files
-    agent: str  # where a run has several
-    metric: str
-    verdict: Verdict
-    reason: str = ""
-    baseline: float | None = None
-    value: float | None = None
-    change: float | None = None  # value - baseline
-    low: float | None = None  # of the change: its 95 % interval
-    high: float | None = None
-    p: float | None = None  # for "no worse", adjusted for the other metrics
-    tasks: int = 0  # compared
-    worse: int = 0
-    better: int = 0
-    churn: float | None = None  # the share of rollouts whose answer changed
-    margin: float | None = None  # of the equivalence test
-    p_equivalent: float | None = None  # of two one-sided tests (Schuirmann 1987)
-    detectable: float | None = None  # the least loss seen with 80 % power
-    worst: tuple[str, ...] = ()  # the tasks that lost most
-    # what the run's agents do otherwise, in words; with the first metric alone
-    behaviour: str = ""
-
-    @property
-    def equivalent(self) -> bool | None:
-        """Whether the runs differ by less than the margin, at p < 0.05; None if not asked."""
-        return None if self.p_equivalent is None else self.p_equivalent < 0.05
 
 
 def _benchmark(
@@ -358,74 +322,94 @@ def _series(
 # -- through the gate ------------------------------------------------------------------------
 
 
-def _compare(given: Namespace) -> list[Difference]:
-    """Hold two or more runs against the first one, through the gate that benchmarks go through."""
+def _compare(given: Namespace) -> list[Finding]:
+    """Compare runs with the first one, through the gate that benchmarks go through."""
     reports = _reports_of(given.runs)
-    of: Any = _of_reports if reports else _of_rollouts
-    first, *rest = reports or map(_rollouts_at, given.runs)
-    differences = [
-        difference
-        for name, path in zip(_short_names(given.runs[1:]), rest, strict=True)
-        for difference in of(name, first, path, given)
-    ]
-    if not differences:
+    names = _short_names(given.runs[1:])
+    findings: list[Finding] = []
+    if reports:
+        for name, report in zip(names, reports[1:], strict=True):
+            findings += _of_reports(name, reports[0], report, given)
+    else:
+        first, *rest = map(_rollouts_at, given.runs)
+        for name, path in zip(names, rest, strict=True):
+            findings += _of_rollouts(name, first, path, given)
+    if not findings:
         raise EvalMetricsError(f"nothing to compare: {given.runs[0]} has no benchmark")
-    return differences
+    return findings
 
 
-def _of_rollouts(
-    name: str, first: Path, path: Path, given: Namespace
-) -> list[Difference]:
-    def compared(shape: dict[str, Any]) -> list[Difference]:
-        before, now = ({"path": str(each), **shape} for each in (first, path))
+def _of_rollouts(name: str, first: Path, path: Path, given: Namespace) -> list[Finding]:
+    """Compare the rollouts of a run, whose fields are named or guessed."""
+
+    def compared(shape: dict[str, Any]) -> list[Finding]:
+        before = {"path": str(first), **shape}
+        now = {"path": str(path), **shape}
         benchmark = _benchmark(given, now, {"rollouts": before})
-        differences = [*_differences(name, benchmark, None, given)]
+        findings = _findings(name, benchmark, None, given)
         churn = _churn(before, now, given)
-        return [
-            structs.replace(d, churn=churn.get(d.agent, churn.get("")))
-            for d in differences
-        ]
+        with_churn = []
+        for finding in findings:
+            difference = finding.difference
+            share = churn.get(difference.agent, churn.get(""))
+            difference = structs.replace(difference, churn=share)
+            with_churn.append(structs.replace(finding, difference=difference))
+        return with_churn
 
     return _as_named_or_guessed([first, path], given, compared)
 
 
 def _of_reports(
     name: str, first: Path, path: Path, given: Namespace
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
+    """Compare the benchmarks of a run's report, each agent by itself."""
+    from pytest_evalmetrics.reports.differences import Difference, Finding
+
     files = _benchmarks(first)
     for benchmark, file in files.items():
         try:
             tables = _tables_of(path, benchmark, file, name)
         except EvalMetricsError as error:
-            yield Difference(
-                name, benchmark, "", "", Verdict.INCONCLUSIVE, error.message
+            difference = Difference(
+                run=name,
+                benchmark=benchmark,
+                agent="",
+                metric="",
+                verdict=Verdict.INCONCLUSIVE,
+                reason=error.message,
             )
+            yield Finding(difference, names_metric=True)
             continue
         compared = _benchmark(given, "(a report)", {"report": str(first)})
         spec = replace(compared.spec, name=benchmark)
         compared = structs.replace(compared, spec=spec)
+        # each agent is compared by itself, so that it misses all others
+        named = set(tables)
         for agent, table in tables.items():
-            whose = agent if len(tables) > 1 else ""
-            for difference in _differences(
-                name, compared, table, given, benchmarks=len(files)
-            ):
-                if (
-                    difference.metric != "agent"
-                ):  # the others are compared by themselves
-                    yield structs.replace(difference, benchmark=benchmark, agent=whose)
+            findings = _findings(name, compared, table, given, benchmarks=len(files))
+            for finding in findings:
+                whose = agent if len(tables) > 1 else ""
+                if finding.lost_agent in named:
+                    continue
+                if finding.lost_agent:
+                    named.add(finding.lost_agent)
+                    whose = finding.lost_agent
+                difference = structs.replace(
+                    finding.difference, benchmark=benchmark, agent=whose
+                )
+                yield structs.replace(finding, difference=difference)
 
 
-def _differences(
+def _findings(
     name: str,
     benchmark: Benchmark,
     table: RolloutTable | None,
     given: Namespace,
     *,
     benchmarks: int = 1,
-) -> Iterator[Difference]:
-    """Evaluate one of several benchmarks, and yield the result of each metric."""
+) -> list[Finding]:
+    """Evaluate one of several benchmarks, and return the finding of each metric."""
     from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
-    from pytest_evalmetrics.reports import sentences
 
     evaluated = evaluate(
         EvaluationInput(
@@ -438,24 +422,52 @@ def _differences(
     )
     if given.format == "html":
         given.evaluated.append(_named_after_run(name, evaluated, given.evaluated))
-    texts = map(sentences.behaviour_sentence, evaluated.result.behaviour)
-    behaviour = "; ".join(text for text in texts if text)
     for check in evaluated.result.checks:
-        for reason in check.reasons:
-            if isinstance(reason, InvalidKey) and reason.undeclared:
-                raise _without_direction(reason.undeclared)
-        if check.verdict.fails and check.gate is Gate.DATA:
-            fields = "here --task, --sample, --agent and --reward name the fields"
-            raise EvalMetricsError(
-                sentences.reason_of(check), hint=f"{sentences.hint_of(check)}; {fields}"
-            )
-        is_silent = (
-            isinstance(check.bound, SingleTasksBound | SlicesBound) and not check.value
+        _refuse_unjudged(check)
+    shown = [check for check in evaluated.result.checks if _is_shown(check)]
+    findings = [_finding(name, check, given.margin) for check in shown]
+    return _with_causes(findings, evaluated.result)
+
+
+def _refuse_unjudged(check: Check) -> None:
+    """Raise an error for a check of the data that fails, and for an unknown direction."""
+    from pytest_evalmetrics.reports import sentences
+
+    for reason in check.reasons:
+        if isinstance(reason, InvalidKey) and reason.undeclared:
+            raise _without_direction(reason.undeclared)
+    if check.verdict.fails and check.gate is Gate.DATA:
+        fields = "here --task, --sample, --agent and --reward name the fields"
+        raise EvalMetricsError(
+            sentences.reason_of(check), hint=f"{sentences.hint_of(check)}; {fields}"
         )
-        if not is_silent and (check.gate is Gate.BASELINE or check.verdict.fails):
-            difference = _difference(name, check, given.margin)
-            yield structs.replace(difference, behaviour=behaviour)
-            behaviour = ""
+
+
+def _is_shown(check: Check) -> bool:
+    """Check whether a check is a difference: gates of tasks and slices are where they fired."""
+    if isinstance(check.bound, SingleTasksBound | SlicesBound) and not check.value:
+        return False
+    return check.gate is Gate.BASELINE or check.verdict.fails
+
+
+def _with_causes(findings: Sequence[Finding], result: BenchmarkResult) -> list[Finding]:
+    """Add what explains the differences: of each agent once, and of behaviour once for all."""
+    from pytest_evalmetrics.reports import sentences
+
+    texts = map(sentences.behaviour_sentence, result.behaviour)
+    behaviour = "; ".join(text for text in texts if text)
+    separators = list(result.separators)
+    explained = []
+    for finding in findings:
+        agent = finding.difference.agent
+        own = [one for one in separators if agent in ("", one.agent)]
+        separators = [one for one in separators if one not in own]
+        difference = structs.replace(finding.difference, behaviour=behaviour)
+        explained.append(
+            structs.replace(finding, difference=difference, separators=tuple(own))
+        )
+        behaviour = ""
+    return explained
 
 
 def _named_after_run(
@@ -469,24 +481,34 @@ def _named_after_run(
     return structs.replace(evaluated, result=result)
 
 
-def _difference(name: str, check: Check, margin: float | None) -> Difference:
+def _finding(name: str, check: Check, margin: float | None) -> Finding:
     """Describe how one metric of a run differs from the first run's."""
     from pytest_evalmetrics.reports import sentences
+    from pytest_evalmetrics.reports.differences import Difference, Finding
 
     facts = check.comparison or ComparisonFacts(baseline=None, current=check.value)
-    is_compared = check.gate is Gate.BASELINE
-    settings = check.bound.settings if isinstance(check.bound, RuleBound) else None
-    sign = -1.0 if settings is None else -settings.sign
-    change = _signed(facts.drop, sign)
-    ends = (_signed(facts.drop_low, sign), _signed(facts.drop_high, sign))
-    low, high = ends if sign > 0 else ends[::-1]
-    return Difference(
+    verdict = Verdict.INCONCLUSIVE
+    if check.gate is Gate.BASELINE:
+        verdict = check.verdict
+    reason = ""
+    if check.verdict is not Verdict.PASS:
+        reason = sentences.reason_of(check)
+    is_less_better = (
+        isinstance(check.bound, RuleBound) and check.bound.settings.sign < 0
+    )
+    if is_less_better:
+        change, low, high = facts.drop, facts.drop_low, facts.drop_high
+    else:
+        change = _negated(facts.drop)
+        low = _negated(facts.drop_high)
+        high = _negated(facts.drop_low)
+    difference = Difference(
         run=name,
         benchmark="",
         agent=check.agent,
         metric=check.name,
-        verdict=check.verdict if is_compared else Verdict.INCONCLUSIVE,
-        reason="" if check.verdict is Verdict.PASS else sentences.reason_of(check),
+        verdict=verdict,
+        reason=reason,
         baseline=facts.baseline,
         value=facts.current,
         change=change,
@@ -501,10 +523,16 @@ def _difference(name: str, check: Check, margin: float | None) -> Difference:
         detectable=facts.detectable_drop,
         worst=tuple(str(task.task) for task in facts.worst_tasks[:_WORST]),
     )
+    lost = [reason.agent for reason in check.reasons if isinstance(reason, LostAgent)]
+    return Finding(
+        difference,
+        names_metric=sentences.names_metric(check),
+        lost_agent=lost[0] if lost else "",
+    )
 
 
-def _signed(value: float | None, sign: float) -> float | None:
-    return None if value is None else sign * value
+def _negated(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
 def _equivalence(facts: ComparisonFacts, margin: float | None) -> float | None:
@@ -586,153 +614,7 @@ def _answers(table: RolloutTable, name: str, alone: bool) -> Iterator[tuple[Any,
         )
 
 
-# -- what is printed -------------------------------------------------------------------------
-
-
-def _rows(differences: Iterable[Difference]) -> list[dict[str, str]]:
-    """Return the rows of a table, without columns that are empty in all of them."""
-    from pytest_evalmetrics.reports.wording import number, signed
-
-    rows = [
-        {
-            **{key: getattr(d, key) for key in _HEAD},
-            "first": number(d.baseline),
-            "now": number(d.value),
-            "change": signed(d.change),
-            "95% interval": f"[{signed(d.low)}, {signed(d.high)}]"
-            if d.low is not None
-            else "",
-            "p": "" if d.p is None else f"{d.p:.2g}",
-            **{
-                key: str(getattr(d, key)) * bool(d.tasks)
-                for key in ("tasks", "worse", "better")
-            },
-            "churn": "" if d.churn is None else f"{d.churn:.1%}",
-            "same": {None: "", True: f"within {d.margin}", False: "not shown"}[
-                d.equivalent
-            ],
-        }
-        for d in differences
-    ]
-    used = {key for row in rows for key, cell in row.items() if cell}
-    return [{key: cell for key, cell in row.items() if key in used} for row in rows]
-
-
-def _words(differences: Iterable[Difference]) -> Iterator[str]:
-    for d in differences:
-        parts = (
-            d.run,
-            d.benchmark,
-            d.agent,
-            "" if d.reason.startswith(d.metric) else d.metric,
-        )
-        name = " ".join(filter(None, parts))
-        if d.reason:
-            yield f"{name}: {d.reason}"
-        if d.verdict.fails and d.worst:
-            more = ", ..." if d.worse > len(d.worst) else ""
-            yield f"  worse: task {', '.join(d.worst)}{more}"
-        if d.behaviour:
-            yield f"{d.run}: {d.behaviour}"
-        if not d.reason and d.detectable:
-            yield f"{name}: a loss of {d.detectable:.3g} would be seen with 80 % power"
-
-
-# what a narrow terminal goes without, the first to go first; the picture has the interval
-_DISPENSABLE = ("tasks", "better", "worse", "95% interval", "churn")
-_PICTURE = 24  # columns of an interval
-
-
-def _as_text(differences: Sequence[Difference], first: str) -> str:
-    """Lay out as a table, or where that is too wide as a block for each difference."""
-    from pytest_evalmetrics.reports.wording import fitted_table
-
-    width = max(shutil.get_terminal_size((_WIDE, 24)).columns, 40)
-    rows = _rows(differences)
-    cells = [list(row.values()) for row in rows]
-    lines = fitted_table(list(rows[0]), cells, width, _DISPENSABLE)
-    if max(map(len, lines)) > width:
-        lines = []
-        for row in rows:
-            lines.append("  ".join(visible(row[key]) for key in _HEAD if row.get(key)))
-            rest = {key: cell for key, cell in row.items() if cell and key not in _HEAD}
-            lines += [f"  {key:13} {visible(cell)}" for key, cell in rest.items()]
-    wrapped = TextWrapper(
-        width, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
-    )
-    words = [
-        part for line in _words(differences) for part in wrapped.wrap(visible(line))
-    ]
-    title = f"against {visible(first)}"
-    blocks = [[title], lines, _drawn(differences, width), words]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-
-def _drawn(differences: Sequence[Difference], width: int) -> list[str]:
-    """Draw the changes with their intervals on one scale for each metric."""
-    from pytest_evalmetrics.failure_lines import Picture
-    from pytest_evalmetrics.reports import drawing
-    from pytest_evalmetrics.reports.console import both_ends, columns_of, padded
-    from pytest_evalmetrics.reports.failure_layout import strokes_of
-
-    strokes = strokes_of(sys.stdout.encoding)
-    metrics: dict[str, list[tuple[str, Picture]]] = {}
-    for d in differences:
-        if d.change is None or d.low is None or d.high is None:
-            continue
-        name = " ".join(filter(None, (d.run, d.benchmark, d.agent, d.metric)))
-        label = both_ends(visible(name), width - _PICTURE - 4)
-        picture = Picture(
-            low=d.low,
-            value=d.change,
-            high=d.high,
-            limit=None,
-            shows_zero=True,
-            label=label,
-            text="",
-        )
-        metrics.setdefault(d.metric, []).append((label, picture))
-    labels = [label for named in metrics.values() for label, _ in named]
-    if not labels:
-        return []
-    columns = max(map(columns_of, labels))
-    lines = []
-    for named in metrics.values():
-        scale = drawing.scale_of([picture for _, picture in named], _PICTURE)
-        lines += [
-            f"{padded(label, columns)}  {drawing.drawn(picture, scale, strokes)}"
-            for label, picture in named
-        ]
-    return [*lines, f"{' ' * columns}  {strokes.zero} no change"]
-
-
-def _as_markdown(differences: Sequence[Difference], first: str) -> str:
-    """Write a table as wide as GitHub's column, and the words below it."""
-    from pytest_evalmetrics.reports.markdown import plain, table
-    from pytest_evalmetrics.reports.summary import SIGNS
-
-    header = ("", "run", "metric", "before -> now", "change", "p", "worse / better")
-    more = ("churn", "same")
-    rows = []
-    for d, row in zip(differences, _rows(differences), strict=True):
-        name = " / ".join(filter(None, (d.run, d.benchmark, d.agent)))
-        change = row.get("change", "")
-        if d.low is not None:
-            change += f" ({row['95% interval'].strip('[]').replace(', ', ' to ')})"
-        cells = [
-            name,
-            d.metric,
-            f"{row.get('first', '')} -> {row.get('now', '')}",
-            change,
-            row.get("p", ""),
-            f"{d.worse} / {d.better}" if d.tasks else "",
-            *(row.get(key, "") for key in more),
-        ]
-        rows.append([SIGNS[d.verdict], *map(plain, cells)])
-    words = [f"- {plain(line.strip())}" for line in _words(differences)]
-    title = f"Against {plain(first)}:"
-    lines = [title, "", *table((*header, *more), rows), "", *words]
-    return "\n".join(lines).rstrip() + "\n"
+# -- the page -------------------------------------------------------------------------------
 
 
 class _PageTexts:
@@ -759,28 +641,25 @@ def _as_page(compared: Sequence[Evaluated]) -> str:
     return b"".join(page(report, _PageTexts(compared), {})).decode()
 
 
-def _as_json(differences: Sequence[Difference], first: str) -> str:
-    entries = [{**structs.asdict(d), "equivalent": d.equivalent} for d in differences]
-    return json.dumps({"first": first, "differences": entries}, indent=2) + "\n"
-
-
 # -- the command -----------------------------------------------------------------------------
 
 
 def compare_runs(given: Namespace) -> tuple[str, bool]:
     """Compare runs as asked; return the result in the format asked for, and whether it fails."""
+    from pytest_evalmetrics.reports import differences
+
     given.evaluated = []
     with _errors_of_options():
-        differences = _compare(given)
-    fails = any(difference.verdict.fails for difference in differences)
+        findings = _compare(given)
+    fails = any(finding.difference.verdict.fails for finding in findings)
     if given.format == "html":
         return _as_page(given.evaluated), fails
-    formats = {
-        "text": _as_text,
-        "markdown": _as_markdown,
-        "json": _as_json,
+    written_as = {
+        "text": differences.as_text,
+        "markdown": differences.as_markdown,
+        "json": differences.as_json,
     }
-    text = formats[given.format](differences, given.runs[0])
+    text = written_as[given.format](findings, given.runs[0])
     return text, fails
 
 

@@ -164,7 +164,7 @@ def test_what_is_printed_fits_the_terminal(capsys, monkeypatch, columns):
         "FAIL",
         "PASS",
         "within 0.05",
-        "worse: task t",
+        "worse tasks: t",
     ):
         assert part in text
     assert "mean_reward fell from" in text
@@ -402,3 +402,61 @@ def test_missing_says_what_such_a_number_means(runs, capsys, value, missing):
     save_rows(runs / "old.jsonl", JUDGED)
     main(["compare", "old.jsonl", "new.jsonl", "--missing", value])
     assert ("2 rollouts have no finite reward" in capsys.readouterr().out) is missing
+
+
+def save_tasks(path, lost, **fields):
+    """Write a run of 40 tasks, `task 1` to `task 40`; the odd ones are written by hand."""
+    rows = []
+    for number in range(1, 41):
+        kind = "hand" if number % 2 else "generated"
+        reward = 0 if number in lost else 1
+        row = {"id": f"task {number}", "kind": kind, "ok": reward, **fields}
+        rows.append(json.dumps(row) + "\n")
+    with path.open("a") as file:
+        file.writelines(rows)
+
+
+@pytest.mark.parametrize("style", ["text", "markdown"])
+def test_what_the_worse_tasks_have_in_common_is_said(runs, capsys, style):
+    save_tasks(runs / "old.jsonl", lost=[])
+    save_tasks(runs / "new.jsonl", lost=range(1, 31, 2))
+    names = ["old.jsonl", "new.jsonl", "--task", "id", "--reward", "ok"]
+    assert main(["compare", *names, "--format", style]) == 1
+    text = capsys.readouterr().out.replace("\\", "")
+    assert "in common: kind hand (worse: 15 of 20 with it, 0 of 20 without)" in text
+
+
+def test_worse_tasks_are_named_in_natural_order(runs, compared):
+    save_tasks(runs / "old.jsonl", lost=[])
+    save_tasks(runs / "new.jsonl", lost=range(1, 31))
+    names = ["old.jsonl", "new.jsonl", "--task", "id", "--reward", "ok"]
+    (difference,) = compared(*names)
+    assert difference.worst == ["task 1", "task 2", "task 3", "task 4", "task 5"]
+
+
+def test_the_sentence_of_a_change_names_its_metric_once(runs, capsys):
+    save_tasks(runs / "old.jsonl", lost=[])
+    save_tasks(runs / "new.jsonl", lost=range(1, 31))
+    names = ["old.jsonl", "new.jsonl", "--task", "id", "--reward", "ok"]
+    assert main(["compare", *names]) == 1
+    text = capsys.readouterr().out
+    assert "new.jsonl: mean_reward fell from 1 to 0.25" in text
+
+
+def test_an_agent_that_the_other_report_lacks_is_inconclusive(project, compared):
+    fields = "{task: id, agent: agent, reward: ok}"
+    project.write(
+        "math.bench.yaml",
+        f"benchmark: {{name: math, rollouts: {{path: run.jsonl, fields: {fields}}}}}",
+    )
+    run = project.path / "run.jsonl"
+    save_tasks(run, lost=[], agent="a")
+    save_tasks(run, lost=[], agent="b")
+    save_tasks(run, lost=[], agent="c")
+    assert project.run("--evalmetrics-output", "main/").ret == 0
+    run.unlink()
+    save_tasks(run, lost=[], agent="a")
+    save_tasks(run, lost=[], agent="b")
+    assert project.run("--evalmetrics-output", "branch/").ret == 0
+    verdicts = {d.agent: d.verdict for d in compared("main", "branch")}
+    assert verdicts == {"a": "PASS", "b": "PASS", "c": "INCONCLUSIVE"}

@@ -730,9 +730,10 @@ def _lowest(
     change: NDArray[np.float64], there: NDArray[np.intp], tasks: Sequence[TaskId]
 ) -> list[int]:
     """Return the places of the changes below 0: the lowest first, ties in natural order."""
+    names = [natural_key(tasks[place]) for place in there.tolist()]
     return sorted(
         np.flatnonzero(change < 0).tolist(),
-        key=lambda place: (change[place], natural_key(tasks[there[place]])),
+        key=lambda place: (change[place], names[place]),
     )
 
 

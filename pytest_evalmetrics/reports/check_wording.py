@@ -285,7 +285,7 @@ def comparison_details(check: Check) -> Iterator[str]:
         return
     if facts.worst_tasks:
         flips = [flip_text(task) for task in facts.worst_tasks]
-        yield f"worse: task {listed(flips, len(flips), facts.worse)}"
+        yield f"worse tasks: {listed(flips, len(flips), facts.worse)}"
     if facts.test:
         yield _basis(facts)
     if facts.detectable_drop:

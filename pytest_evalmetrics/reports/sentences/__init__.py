@@ -41,6 +41,9 @@ from pytest_evalmetrics.reports.sentences.comparisons import (
     remarks,
 )
 from pytest_evalmetrics.reports.sentences.comparisons import is_compared as is_compared
+from pytest_evalmetrics.reports.sentences.comparisons import (
+    names_metric as names_metric,
+)
 from pytest_evalmetrics.reports.sentences.comparisons import values_text as values_text
 from pytest_evalmetrics.reports.sentences.dispatch import text_of as text_of
 from pytest_evalmetrics.reports.sentences.failures import (

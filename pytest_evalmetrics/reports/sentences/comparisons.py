@@ -36,6 +36,7 @@ from pytest_evalmetrics.model.reasons import (
     Untested,
     ValueChanged,
 )
+from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ def is_compared(check: Check) -> bool:
     if check.comparison is None or not check.comparison.tasks:
         return False
     return not any(isinstance(reason, _UNFIT) for reason in check.reasons)
+
+
+def names_metric(check: Check) -> bool:
+    """Whether the sentence about a check begins with the metric, as that of a change does."""
+    if check.verdict is Verdict.PASS or check.comparison is None:
+        return False
+    is_unfit = any(isinstance(reason, _UNFIT) for reason in check.reasons)
+    return is_unfit or is_compared(check)
 
 
 def change_sentence(name: str, facts: ComparisonFacts) -> str:

@@ -423,7 +423,7 @@ def test_what_the_worse_tasks_have_in_common_is_said(runs, capsys, style):
     names = ["old.jsonl", "new.jsonl", "--task", "id", "--reward", "ok"]
     assert main(["compare", *names, "--format", style]) == 1
     text = capsys.readouterr().out.replace("\\", "")
-    assert "in common: kind hand (worse: 15 of 20 with it, 0 of 20 without)" in text
+    assert "in common: kind hand (15 of 20 worse; others 0 of 20)" in text
 
 
 def test_worse_tasks_are_named_in_natural_order(runs, compared):

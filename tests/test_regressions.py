@@ -101,7 +101,7 @@ def test_a_baseline_that_the_same_rows_would_not_pass_is_not_recorded_in_silence
     # and the note is true
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *66.7 % of its rewards are missing*"])
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *66.7 % of the rewards are missing*"])
 
 
 def test_the_same_rows_pass_their_baseline_where_the_file_allows_what_is_missing(

@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.scores import RowFailure
 
 TaskId = int | str
+UNNAMED_AGENT: Final = "agent"  # of rows that name none
 # prefixes of a score's name, for what a file states of an aggregate: its standard error, the number
 # of samples that it is computed over, and the number that the data set has
 STATED_ERROR = "(standard error) "

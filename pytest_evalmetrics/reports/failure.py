@@ -380,6 +380,14 @@ def _value_picture(check: Check) -> Picture | None:
 
 # -- reasons ---------------------------------------------------------------------------------
 
+# they say the same of each metric
+_NOT_COMPARED = (
+    kinds.NothingInCommon,
+    kinds.LowCoverage,
+    kinds.ManyMissing,
+    kinds.MeasurementChanged,
+)
+
 
 def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
     """Write why each check does not hold, and the way out where it is not the next one's."""
@@ -416,12 +424,31 @@ def _drawn(check: Check) -> Blocks:
 
 
 def _alike(checks: Sequence[Check]) -> list[list[Check]]:
-    """Group checks of several agents that fail for the same reason."""
-    groups: dict[tuple[object, ...], list[Check]] = {}
+    """Group checks of several agents, and then of metrics, that fail for the same reason."""
+    of_agents: dict[tuple[object, ...], list[Check]] = {}
     for check in checks:
         key = (check.gate, check.name, check.verdict, check.line, reason_of(check))
-        groups.setdefault(key, []).append(check)
-    return list(groups.values())
+        of_agents.setdefault(key, []).append(check)
+    of_metrics: dict[tuple[object, ...], list[Check]] = {}
+    for group in of_agents.values():
+        agents = tuple(check.agent for check in group)
+        anonymous = _naming(group[0], "")
+        which = (agents, anonymous.gate, anonymous.verdict, reason_of(anonymous))
+        of_metrics.setdefault((anonymous.name, *which), []).extend(group)
+    return list(of_metrics.values())
+
+
+def _naming(check: Check, metrics: str) -> Check:
+    """Let a check that compared nothing, and its reasons, name other metrics."""
+    if not any(isinstance(reason, _NOT_COMPARED) for reason in check.reasons):
+        return check
+    reasons = tuple(
+        structs.replace(reason, metric=metrics)
+        if isinstance(reason, _NOT_COMPARED)
+        else reason
+        for reason in check.reasons
+    )
+    return structs.replace(check, name=metrics, reasons=reasons)
 
 
 def _hint(check: Check) -> str:
@@ -457,9 +484,10 @@ def _beside_the_table(check: Check) -> Blocks:
 
 
 def _reason(result: BenchmarkResult, checks: Sequence[Check]) -> Line:
-    """Write a reason once, for all agents that have it."""
-    check = checks[0]
-    names = [one.agent for one in checks if one.agent]
+    """Write a reason once, for all agents and metrics that have it."""
+    metrics = dict.fromkeys(one.name for one in checks)
+    check = _naming(checks[0], ", ".join(metrics))
+    names = list(dict.fromkeys(one.agent for one in checks if one.agent))
     agents = f"{listed(names, _AGENTS)}: " if names else ""
     short = _at(result, check, f"{agents}{check_wording.own_reason(brief(check))}")
     every = f"{', '.join(names)}: " if names else ""

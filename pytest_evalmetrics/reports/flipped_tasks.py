@@ -78,6 +78,8 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
             sign = sign if rule is None else rule.sign
         changes |= {(agent, str(task.task)): task for task in facts.worst_tasks}
     named |= dict.fromkeys(changes)
+    # an attempt of each is shown, but not all of them: the rewards of a metric are whole
+    changes = _of_passing(result) | changes
     flips = {(flip.agent, flip.task): flip for flip in result.flips}
     keeps_answers = any(
         attempt.text for flip in result.flips for attempt in flip.before
@@ -92,6 +94,17 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
                 worse = structs.replace(worse, was=None)
             tasks.append(worse)
     return tasks[:most]
+
+
+def _of_passing(result: BenchmarkResult) -> dict[tuple[str, str], TaskChange]:
+    """Return the changes of tasks that the metrics which hold know, by agent and task."""
+    changes: dict[tuple[str, str], TaskChange] = {}
+    for check in result.checks:
+        if check.verdict is Verdict.PASS and check.comparison is not None:
+            agent = check_wording.checked_agent(result, check)
+            for task in check.comparison.worst_tasks:
+                changes.setdefault((agent, str(task.task)), task)
+    return changes
 
 
 def _names(check: Check) -> Iterator[str]:

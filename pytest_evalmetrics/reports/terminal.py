@@ -53,6 +53,7 @@ _WHOLE_LINES = 40  # of an overview; where more are needed each benchmark has on
 _QUIET_SHOWN = 50  # lines of -q
 _FEW = 15  # benchmarks; each may take two lines where it is short
 _CASE = 156  # columns of a cause's case: two lines of a narrow terminal
+_SHORT = 2  # lines of a benchmark that is written briefly
 _INDENT = " " * 6
 _ADVISORY_COLOUR = "cyan"
 
@@ -285,7 +286,12 @@ def _short_lines(
     stands_out = _colour(result) != COLOURS[Verdict.PASS]
     if not (stands_out or in_full):
         return [_short_line(result, reading)]
-    return _phrases(_title(result), _short_phrases(result), reading.width)[:2]
+    lines = _phrases(_title(result), _short_phrases(result), reading.width)
+    if len(lines) <= _SHORT or reading.width is None:
+        return lines[:_SHORT]
+    rest = " ".join(line.strip() for line in lines[_SHORT - 1 :])
+    last = beginning(f"{_INDENT}{rest}", reading.width)
+    return [*lines[: _SHORT - 1], last]
 
 
 def _short_phrases(result: BenchmarkResult) -> list[str]:

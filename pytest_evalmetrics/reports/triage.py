@@ -10,6 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.rollout_table import UNNAMED_AGENT
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports.check_wording import checked_agent
 from pytest_evalmetrics.reports.sentences import reason_of
@@ -153,15 +154,21 @@ def triage(results: Sequence[BenchmarkResult]) -> list[CauseLines]:
 
 
 def _described(cause: _Cause, red: int) -> CauseLines:
-    head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
+    name = cause.first.rpartition("::")[2]
+    is_alone = len(cause.ids) == 1
+    if is_alone:
+        head = f"{cause.verdict} {name}"
+        case = cause.reason
+    else:
+        head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
+        case = f"first {name}: {cause.reason}"
     where = (*cause.agents, *cause.metrics)
     if where:
         head += f": {', '.join(where)}"
     if cause.parts:
         head += f", in {listed(cause.parts, _PARTS_SHOWN)}"
-    name = cause.first.rpartition("::")[2]
     command = f"pytest {shlex.quote(cause.first)}"
-    return CauseLines(head, f"first {name}: {cause.reason}", command, cause.first)
+    return CauseLines(head, case, command, cause.first)
 
 
 # -- grouping --------------------------------------------------------------------------------
@@ -248,7 +255,7 @@ def _cause(cases: Sequence[_Case], *, several: bool) -> _Cause:
     agent = checked_agent(first.result, first.check)
     return _Cause(
         verdict=first.check.verdict,
-        agents=(agent,) if several and agent else (),
+        agents=(agent,) if several and agent not in ("", UNNAMED_AGENT) else (),
         kind=_kinds(first.check),
         reason=reason_of(_without_place(first.check)),
         metrics=(first.metric,) if falls else (),

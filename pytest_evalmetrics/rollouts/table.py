@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.rollout_notes import (
     TextsCountAsMissing,
 )
 from pytest_evalmetrics.model.rollout_table import (
+    UNNAMED_AGENT,
     Category,
     RolloutTable,
     SourceFile,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.rollouts.loader import Chunk, Failure, Request
 
-_AGENT: Final = "agent"  # where rows name none
 _NO_SAMPLE: Final = -1  # a row without a sample index
 _CHECK_EVERY: Final = (
     32 << 20
@@ -137,7 +137,7 @@ class TableBuilder:
         )
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
-        _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
+        _encode(self._agents, chunk.agent, self._agent, absent=UNNAMED_AGENT)
         self._any_agent |= chunk.agent.count(None) < rows
         self._sample.extend([_NO_SAMPLE if n is None else n for n in chunk.sample])
         self._any_sample |= chunk.sample.count(None) < rows
@@ -172,7 +172,7 @@ class TableBuilder:
         self._positional |= chunk.positional
         self._attempts |= chunk.attempts
         for (agent, task), content in chunk.content.items():
-            owner = _AGENT if agent is None else agent
+            owner = UNNAMED_AGENT if agent is None else agent
             self._identify((owner, task), content, versioned=chunk.versioned)
         self._must_fit()
 

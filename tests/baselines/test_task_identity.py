@@ -335,7 +335,7 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(project):
         ),
         (
             lambda _, sample: None if sample else 3,
-            "50 % of its rewards are missing",
+            "50 % of the rewards are missing",
             True,
         ),
     ],

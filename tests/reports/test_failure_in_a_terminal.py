@@ -79,15 +79,15 @@ def test_a_failing_benchmark_answers_five_questions_in_twelve_lines(regressed):
         "  pass@1  ├──────●─────┤      │  │ 0  ┊ gate: no drop >= 0.01 at p < 0.01",
         "  pass^2  ├──────●─────┤      │",
         # which tasks, what was said before and now
-        "  t0   2/2 -> 0/2  expected 0  was 0  now no idea",
-        "  t1   2/2 -> 0/2  expected 7  was 7  now no idea",
-        "  t10  2/2 -> 0/2  expected 70  was 70  now no idea",
-        "  in common: answer longer than 3 characters (worse: 12 of 12 with it, 0 of...",
+        "  t0  2/2 -> 0/2  expected 0  was 0  now no idea",
+        "  t1  2/2 -> 0/2  expected 7  was 7  now no idea",
+        "  t2  2/2 -> 0/2  expected 14  was 14  now no idea",
+        "  in common: answer longer than 3 characters (12 of 12 worse; others 0 of 28)",
         "  ... 9 more: evalmetrics/report.html#/a.bench.yaml::math",
         # what do I do
         "  -> fix the regression; or, if the change is intended, compare with a newer run",
         "  again:  pytest a.bench.yaml::math",
-        "changed: 12 tasks went from all to none of the rollouts passing: t0, t1...",
+        "changed: 12 tasks went from all to none of the rollouts passing: t0, t1, t2...",
     ]
 
 
@@ -183,7 +183,7 @@ def test_an_id_from_right_to_left_moves_nothing_beside_it(project):
     tasks = [line for line in lines if ARABIC in line and "->" in line]
     assert (
         tasks[0]
-        == f"  \u2068{ARABIC}-0\u2069   2/2 -> 0/2  expected 0  was 0  now no idea"
+        == f"  \u2068{ARABIC}-0\u2069  2/2 -> 0/2  expected 0  was 0  now no idea"
     )
 
 

@@ -765,7 +765,7 @@ UNFIT = [
     ),
     (
         kinds.ManyMissing(metric="pass@1", share=0.0501),
-        "pass@1 can't be compared: 5.01 % of its rewards are missing",
+        "pass@1 can't be compared: 5.01 % of the rewards are missing",
     ),
 ]
 
@@ -885,7 +885,7 @@ def test_a_baseline_that_its_own_rows_would_not_pass():
     check = compared(lead, few, verdict=Verdict.WARN)
     assert reason_of(check) == (
         "the same rows would not pass the baseline that this run records: pass@1 can't be "
-        "compared: 25 % of its rewards are missing; some rollouts of these tasks have no "
+        "compared: 25 % of the rewards are missing; some rollouts of these tasks have no "
         "number: a"
     )
     assert hint_of(check) == (

@@ -152,3 +152,18 @@ def test_fewer_lines_with_a_shorter_traceback_style(project):
     line.fnmatch_lines(["mid: mean_reward fell from 1 to 0, p 0.0039"])
     line.no_fnmatch_line("FAIL  all.bench.yaml:[0-9]*")
     assert len(line.lines) < len(short.lines) < len(long.lines)
+
+
+def test_a_cause_of_one_benchmark_names_it(project):
+    """Three benchmarks fail alike, and three for reasons of their own."""
+    project.rows("bad.jsonl", [{"_ng_task_index": t, "reward": 0.0} for t in range(4)])
+    names = "".join(f"  - {{name: same-{n}}}\n" for n in range(5))
+    alone = "  - {name: alone, metrics: [pass@1], thresholds: {pass@1: '>= 0.5'}}\n"
+    shared = (
+        "{rollouts: bad.jsonl, metrics: [mean_reward], "
+        "thresholds: {mean_reward: '>= 0.9'}}"
+    )
+    project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{names}{alone}")
+    lines = project.run().stdout.lines
+    assert "FAIL 6 of 6 failing benchmarks: mean_reward" in lines
+    assert "FAIL alone: pass@1" in lines

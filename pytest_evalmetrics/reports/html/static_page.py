@@ -133,7 +133,7 @@ def _explained(result: BenchmarkResult) -> Iterator[str]:
         text = f"{check_wording.of_agent(check)}{reason}"
         yield f"<li>{check_wording.word_of(check)}: {_text(text)}</li>"
     for separator in result.separators[:_SEPARATORS]:
-        yield f"<li>the worse tasks share: {_text(separator_text(separator))}</li>"
+        yield f"<li>the worse tasks have in common: {_text(separator_text(separator))}</li>"
     yield "</ul>"
     ways = dict.fromkeys(what_to_do(result, check) for check in ordered)
     for way in filter(None, ways):

@@ -226,7 +226,7 @@ def low_coverage(reason: LowCoverage) -> str:
 @sentence.register(ManyMissing)
 def many_missing(reason: ManyMissing) -> str:
     """Give the share of missing rewards."""
-    share = f"{100 * reason.share:.3g} % of its rewards are missing"
+    share = f"{100 * reason.share:.3g} % of the rewards are missing"
     return f"{reason.metric} can't be compared: {share}"
 
 

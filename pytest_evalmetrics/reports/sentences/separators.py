@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def separator_text(separator: Separator) -> str:
-    """Say which value separates worse tasks: ``kind hand (worse: 10 of 10 with it, ...)``."""
+    """Say which value separates worse tasks: ``kind hand (10 of 10 worse; others ...)``."""
     found = f"{separator.worse_with} of {separator.tasks_with}"
     others = f"{separator.worse_without} of {separator.tasks_without}"
     name = f"{separator.field} {separator.value}"
-    return f"{name} (worse: {found} with it, {others} without)"
+    return f"{name} ({found} worse; others {others})"
 
 
 def separator_basis(separator: Separator) -> str:

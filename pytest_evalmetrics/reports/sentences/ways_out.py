@@ -251,13 +251,25 @@ def _cannot_fail(reason: kinds.CannotFail, _check: Check) -> str:
 
 @way_out.register(kinds.TaskListChanged)
 def _task_list_changed(_reason: kinds.TaskListChanged, check: Check) -> str:
-    accept = accepting_tasks(check.acceptance)
+    return _completing_tasks(check.acceptance)
+
+
+def _completing_tasks(acceptance: Acceptance | None) -> str:
+    accept = accepting_tasks(acceptance)
     return f"run all tasks of the baseline; or, if the change is intended, {accept}"
 
 
 @way_out.register(kinds.NothingInCommon)
+def _nothing_in_common(reason: kinds.NothingInCommon, check: Check) -> str:
+    if reason.excluded:
+        return f"{_COMPLETE}{accepting(check.acceptance)}"
+    return _completing_tasks(check.acceptance)
+
+
 @way_out.register(kinds.LowCoverage)
-def _low_coverage(_reason: object, check: Check) -> str:
+def _low_coverage(reason: kinds.LowCoverage, check: Check) -> str:
+    if reason.removed_count:
+        return _completing_tasks(check.acceptance)
     return f"{_COMPLETE}{accepting(check.acceptance)}"
 
 

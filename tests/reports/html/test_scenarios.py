@@ -45,7 +45,7 @@ def test_one_benchmark_answers_the_five_questions(shown):
     assert "mean_reward 0.9750 → 0.7375" in head
     assert "11 of 40 tasks worse, 1 better" in head
     assert "unlikely to be noise (p = 0.0028)" in head
-    assert "kind hand (worse: 10 of 10 tasks with it, 1 of 30 without)" in head
+    assert "kind hand (10 of 10 tasks worse; others 1 of 30)" in head
     assert "What to do: fix the regression" in head
     assert "pytest x.bench.yaml::ocr" in head
     assert browser.texts(".task-list .open")[0].strip() == "line-0"
@@ -240,7 +240,7 @@ def test_under_the_policy_of_jenkins_the_page_is_plain_html(browser, jenkins):
     browser.driver.get(jenkins)
     text = browser.find("body").text
     assert "FAIL" in text
-    assert "the worse tasks share: kind hand" in text
+    assert "the worse tasks have in common: kind hand" in text
     assert "line-0 1000 1000 1#00" in text
     assert "Theme" not in text
 

@@ -48,10 +48,10 @@ function commonLine(about) {
     return null;
   }
   return h("p", {},
-    "What the worse tasks share: ",
+    "What the worse tasks have in common: ",
     h("code", {}, first.field), " ", own(first.value),
-    ` (worse: ${count(first.worse_with)} of ${plural(first.tasks_with, "task")} with it, `,
-    `${count(first.worse_without)} of ${count(first.tasks_without)} without).`);
+    ` (${count(first.worse_with)} of ${plural(first.tasks_with, "task")} worse; `,
+    `others ${count(first.worse_without)} of ${count(first.tasks_without)}).`);
 }
 
 function commandLine(name, command) {

@@ -59,7 +59,7 @@ function verdictLine(run) {
     phrases.push(`${count(counts.INCONCLUSIVE)} could not be judged`);
   }
   if (counts.ADVISORY) {
-    phrases.push(`${agreeing(counts.ADVISORY, "fails", "fail")} as advice alone`);
+    phrases.push(`${agreeing(counts.ADVISORY, "fails", "fail")} in the advisory tier`);
   }
   if (counts.WARN) {
     phrases.push(agreeing(counts.WARN, "warns", "warn"));
@@ -147,8 +147,10 @@ function exampleRow(example, shows) {
   if (shows.expected) {
     cells.push(h("td", { class: "excerpt md" }, own(example.expected)));
   }
-  if (shows.texts) {
+  if (shows.before) {
     cells.push(h("td", { class: "excerpt md" }, own(example.was || "–")));
+  }
+  if (shows.texts) {
     cells.push(h("td", { class: "excerpt" }, own(example.now || "–")));
   }
   return h("tr", {}, cells);
@@ -162,14 +164,18 @@ function examplesTable(row) {
   }
   const shows = {
     expected: examples.some((example) => example.expected),
+    before: examples.some((example) => example.was),
     texts: examples.some((example) => example.has_answers),
   };
   const names = [["Task", ""], ["Passed", "n"]];
   if (shows.expected) {
     names.push(["Expected", "md"]);
   }
+  if (shows.before) {
+    names.push(["Before", "md"]);
+  }
   if (shows.texts) {
-    names.push(["Before", "md"], ["Now", ""]);
+    names.push(["Now", ""]);
   }
   const head = names.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
   const label = `Tasks of ${row.name} that got worse`;

@@ -160,23 +160,25 @@ function taskDetail(found, item, context) {
 
 // -- the list ------------------------------------------------------------------------------
 
-function listColumns(several, hasTexts, hasExpected, noted) {
+function listColumns(several, shows) {
   const columns = [{ key: "id", label: "Task", by: (task) => task.id }];
   if (several) {
     columns.push({ key: "change", label: "Change", by: (task) => task.good, class: "n" });
-    columns.push({ key: "attempts", label: "Attempts", class: hasTexts ? "md" : "" });
+    columns.push({ key: "attempts", label: "Attempts", class: shows.texts ? "md" : "" });
   } else {
     columns.push({ key: "now", label: "Value", by: (task) => task.now, class: "n" });
     columns.push({ key: "attempts", label: "Attempts" });
   }
-  if (hasExpected) {
+  if (shows.expected) {
     columns.push({ key: "expected", label: "Expected", class: "md" });
   }
-  if (hasTexts) {
+  if (shows.before) {
     columns.push({ key: "before", label: "Before", class: "md" });
+  }
+  if (shows.texts) {
     columns.push({ key: "answer", label: "Now" });
   }
-  if (noted) {
+  if (shows.noted) {
     columns.push({ key: "notes", label: "Messages", by: (task) => task.notes.length, first: -1, class: "n md" });
   }
   return columns;
@@ -202,8 +204,10 @@ function listRow(task, found, several, shows, button) {
     const text = task.flip ? task.flip.reference : "";
     cells.push(h("td", { class: "md excerpt" }, text ? own(shortened(text, 80)) : "–"));
   }
-  if (shows.texts) {
+  if (shows.before) {
     cells.push(h("td", { class: "md excerpt" }, excerpt(pair[0], null, shows.less)));
+  }
+  if (shows.texts) {
     cells.push(h("td", { class: "excerpt" }, excerpt(pair[1], pair[0], shows.less)));
   }
   if (shows.noted) {
@@ -242,7 +246,10 @@ function labelled(text, control) {
 
 // A view is the list of one agent's tasks: what is found, what is wanted, and how it is shown.
 function viewOf(found, about, prefix, benchmark, agentFlips, talks) {
-  const texts = agentFlips.some((flip) => [...flip.before, ...flip.now].some((attempt) => attempt.text));
+  const hasText = (attempts) => attempts.some((attempt) => attempt.text);
+  // a baseline may keep no answers
+  const before = agentFlips.some((flip) => hasText(flip.before));
+  const now = agentFlips.some((flip) => hasText(flip.now));
   return {
     found,
     about,
@@ -255,7 +262,8 @@ function viewOf(found, about, prefix, benchmark, agentFlips, talks) {
     less: about.lower.includes(about.reward),
     shows: {
       less: about.lower.includes(about.reward),
-      texts,
+      before,
+      texts: before || now,
       expected: agentFlips.some((flip) => flip.reference),
       noted: Object.keys(found.notes).length > 0,
     },
@@ -477,7 +485,7 @@ function taskTable(view) {
     page: 25,
     sort: several ? { key: "change", way: 1 } : worstFirst,
     empty: "No task matches.",
-    columns: listColumns(several, shows.texts, shows.expected, shows.noted),
+    columns: listColumns(several, shows),
     row: (task) => [listRow(task, view.found, several, shows, openButton(view, task))],
   });
   list.table.classList.add("task-list");

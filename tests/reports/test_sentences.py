@@ -32,14 +32,13 @@ from pytest_evalmetrics.model.scores import RowFailure, ScorerFailures
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports.sentences import (
     bound_of,
-    change_text,
     drift_sentence,
-    flips_text,
     hint_of,
     reason_of,
 )
 from pytest_evalmetrics.reports.sentences.bounds import bound_text
 from pytest_evalmetrics.reports.sentences.dispatch import sentence, text_of
+from pytest_evalmetrics.reports.sentences.references import change_text
 
 PRACTICAL = RuleSettings(
     rule=RuleName.PRACTICAL,
@@ -990,10 +989,3 @@ def test_a_ratchet_of_accepted_changes():
         "math: pass@1 is 0.6, and was 0.9 in the first baseline, of 2026-05-01: 3 changes "
         "have been accepted since (a cheaper model; a shorter prompt)"
     )
-
-
-def test_tasks_that_flipped():
-    assert flips_text(("a",), ()) == (
-        "1 task went from all to none of the rollouts passing: a"
-    )
-    assert flips_text((), ()) == ""

@@ -62,13 +62,15 @@ _OF_MANY = {"": "", "is": "are", "has": "have", "was": "were", "counts": "count"
 
 def many(count: int, what: str, verb: str = "") -> str:
     """Count things: ``1 task``, ``2 tasks``; with a verb ``1 task is``, ``2 tasks are``."""
-    things = f"{count} {what}" if count == 1 else f"{count} {what}s"
-    return f"{things} {verb if count == 1 else _OF_MANY[verb]}".rstrip()
+    if count == 1:
+        return f"1 {what} {verb}".rstrip()
+    return f"{count} {what}s {_OF_MANY[verb]}".rstrip()
 
 
 def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
     """Count a part of things: ``1 of 3 tasks has``, ``2 of 3 tasks have``."""
-    return f"{part} of {many(whole, what)} {verb if part == 1 else _OF_MANY[verb]}".rstrip()
+    of_one = verb if part == 1 else _OF_MANY[verb]
+    return f"{part} of {many(whole, what)} {of_one}".rstrip()
 
 
 def amount(value: float) -> str:
@@ -82,8 +84,12 @@ def capped(
     lines: Sequence[str], most: int, rest: str, count: int | None = None
 ) -> list[str]:
     """Keep the first lines, and write one for the rest of `count`."""
-    more = (len(lines) if count is None else count) - most
-    return [*lines[:most], *([rest.format(more)] if more > 0 else [])]
+    if count is None:
+        count = len(lines)
+    kept = list(lines[:most])
+    if count > most:
+        kept.append(rest.format(count - most))
+    return kept
 
 
 def natural_key(name: object) -> tuple[tuple[int, str], ...]:
@@ -107,9 +113,13 @@ def in_natural_order(names: Iterable[T]) -> list[T]:
 
 def listed(names: Sequence[object], most: int = 10, count: int | None = None) -> str:
     """Write the first names, and how many more there are of `count`: ``a, b and 3 more``."""
+    if count is None:
+        count = len(names)
     named = names[:most]
-    more = (len(names) if count is None else count) - len(named)
-    return ", ".join(map(str, named)) + (f" and {more} more" if more > 0 else "")
+    text = ", ".join(map(str, named))
+    if count > len(named):
+        text += f" and {count - len(named)} more"
+    return text
 
 
 def visible(text: str) -> str:
@@ -121,18 +131,26 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    kept = (_ISOLATE, _END_OF_ISOLATE) if _ends_isolates(text) else ()
-    return "".join(
-        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode()
-        for c in text
-    )
+    kept: tuple[str, ...] = ()
+    if _ends_isolates(text):
+        kept = (_ISOLATE, _END_OF_ISOLATE)
+    letters = []
+    for letter in text:
+        if letter.isprintable() or letter in kept:
+            letters.append(letter)
+        else:
+            letters.append(letter.encode("unicode_escape").decode())
+    return "".join(letters)
 
 
 def _ends_isolates(text: str) -> bool:
     """Whether each isolate begins before it ends, and ends."""
     depth = 0
     for letter in text:
-        depth += (letter == _ISOLATE) - (letter == _END_OF_ISOLATE)
+        if letter == _ISOLATE:
+            depth += 1
+        elif letter == _END_OF_ISOLATE:
+            depth -= 1
         if depth < 0:
             return False
     return depth == 0

@@ -10,6 +10,7 @@ from msgspec import structs
 from pytest_evalmetrics.failure_lines import TaskLine
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.results import Attempt
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
 from pytest_evalmetrics.reports import check_wording, triage
 from pytest_evalmetrics.reports.console import both_ends
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.comparison import TaskChange
     from pytest_evalmetrics.model.results import (
-        Attempt,
         BenchmarkResult,
         Check,
         Flip,
@@ -133,10 +133,10 @@ def _worse_task(
     """Join a task's rewards and its answers; `sign` is below 0 where less is better."""
     if change is not None:
         rewards = rewards_text(change.baseline, change.current)
+    elif flip is not None:
+        rewards = rewards_text(_rewards(flip.before), _rewards(flip.now))
     else:
-        before = () if flip is None else flip.before
-        now = () if flip is None else flip.now
-        rewards = rewards_text(_rewards(before), _rewards(now))
+        rewards = rewards_text((), ())
     if flip is None:
         return WorseTask(agent=agent, task=task, rewards=rewards)
     passed = _extreme(flip.before, sign)
@@ -147,9 +147,9 @@ def _worse_task(
         rewards=rewards,
         prompt=flip.prompt,
         expected=flip.reference,
-        was=passed.text if passed else "",
-        now=failed.text if failed else "",
-        reason=failed.reason if failed else "",
+        was=passed.text,
+        now=failed.text,
+        reason=failed.reason,
         has_answers=any(attempt.text for attempt in (*flip.before, *flip.now)),
     )
 
@@ -158,14 +158,15 @@ def _rewards(attempts: Sequence[Attempt]) -> list[float]:
     return [attempt.reward for attempt in attempts if attempt.reward is not None]
 
 
-def _extreme(attempts: Sequence[Attempt], sign: float) -> Attempt | None:
-    """Return the attempt with the highest reward, or the lowest for a sign below 0."""
+def _extreme(attempts: Sequence[Attempt], sign: float) -> Attempt:
+    """Return the attempt with the highest reward, or the lowest for a sign below 0.
+
+    Without a reward it is the first one, and without attempts an empty one.
+    """
     judged = [attempt for attempt in attempts if attempt.reward is not None]
-    return max(
-        judged,
-        key=lambda attempt: sign * (attempt.reward or 0.0),
-        default=next(iter(attempts), None),
-    )
+    if judged:
+        return max(judged, key=lambda attempt: sign * (attempt.reward or 0.0))
+    return attempts[0] if attempts else Attempt(sample=0, reward=None)
 
 
 # -- rewards ---------------------------------------------------------------------------------

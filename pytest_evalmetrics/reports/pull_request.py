@@ -48,7 +48,9 @@ def comment_of(
     It has at most 60 lines, which several reports share.
     """
     page = page_url if _ADDRESS.fullmatch(page_url) else ""
-    end = f"\n[run and artifacts]({run_url})" + (f" · [report]({page})" if page else "")
+    end = f"\n[run and artifacts]({run_url})"
+    if page:
+        end += f" · [report]({page})"
     room = (_LINES - _ENDS) // max(1, len(reports)) - 1
     parts = []
     for name, data in sorted(reports.items()):
@@ -57,7 +59,8 @@ def comment_of(
         except Exception:  # noqa: BLE001 - a pull request may have written anything
             text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
         title, *lines = text.splitlines()
-        title += f" ({_name(name)})" if len(reports) > 1 else ""
+        if len(reports) > 1:
+            title += f" ({_name(name)})"
         parts.append("\n".join([title, *lines]) + "\n")
     if not reports:
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
@@ -171,7 +174,8 @@ def _ask(
     """Send one request about the repository; a fault ends the program with GitHub's words."""
     api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
     url = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}/{path}"
-    url += f"?{urllib.parse.urlencode(query)}" if query else ""
+    if query:
+        url += f"?{urllib.parse.urlencode(query)}"
     data = None if body is None else msgspec.json.encode(body)
     request = urllib.request.Request(url, data, method=method)  # noqa: S310 - GitHub's own URL
     request.add_header("Authorization", f"Bearer {os.environ['GITHUB_TOKEN']}")

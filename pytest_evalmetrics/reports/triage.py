@@ -32,10 +32,17 @@ _RED = (Verdict.FAIL, Verdict.INCONCLUSIVE)  # the strongest first
 
 def strength(check: Check) -> tuple[int, float, float]:
     """Rank a check: the verdict, then the p value, then the loss."""
-    rank = _RED.index(check.verdict) if check.verdict in _RED else len(_RED)
-    p = None if check.comparison is None else check.comparison.p_adjusted
-    drop = None if check.comparison is None else check.comparison.drop
-    return rank, 1.0 if p is None else p, -(drop or 0.0)
+    rank = len(_RED)
+    if check.verdict in _RED:
+        rank = _RED.index(check.verdict)
+    facts = check.comparison
+    p = 1.0
+    drop = 0.0
+    if facts is not None and facts.p_adjusted is not None:
+        p = facts.p_adjusted
+    if facts is not None and facts.drop is not None:
+        drop = facts.drop
+    return rank, p, -drop
 
 
 def evidence(check: Check) -> tuple[int, float, float]:
@@ -121,6 +128,7 @@ def folded(results: Sequence[BenchmarkResult]) -> set[str]:
     explained: set[str] = set()
     room = _ROOM
     for cause in _causes(results):
+        # a cause without metrics is one that could not be judged
         room -= _LINES if cause.metrics else _FEW_LINES
         if room < 0:
             break
@@ -253,9 +261,12 @@ def _cause(cases: Sequence[_Case], *, several: bool) -> _Cause:
     first = cases[0]
     falls = first.check.verdict is Verdict.FAIL
     agent = checked_agent(first.result, first.check)
+    agents: tuple[str, ...] = ()
+    if several and agent not in ("", UNNAMED_AGENT):
+        agents = (agent,)
     return _Cause(
         verdict=first.check.verdict,
-        agents=(agent,) if several and agent not in ("", UNNAMED_AGENT) else (),
+        agents=agents,
         kind=_kinds(first.check),
         reason=reason_of(_without_place(first.check)),
         metrics=(first.metric,) if falls else (),
@@ -266,13 +277,13 @@ def _cause(cases: Sequence[_Case], *, several: bool) -> _Cause:
 
 def _without_place(check: Check) -> Check:
     """Leave out the file in which an error occurred: others have the same one elsewhere."""
-    reasons = tuple(
-        structs.replace(reason, place="")
-        if isinstance(reason, kinds.Failed)
-        else reason
-        for reason in check.reasons
-    )
-    return structs.replace(check, reasons=reasons)
+    reasons: list[kinds.Reason] = []
+    for reason in check.reasons:
+        if isinstance(reason, kinds.Failed):
+            reasons.append(structs.replace(reason, place=""))
+        else:
+            reasons.append(reason)
+    return structs.replace(check, reasons=tuple(reasons))
 
 
 def _joined(causes: Sequence[_Cause]) -> list[_Cause]:
@@ -301,11 +312,19 @@ def _joined_metrics(causes: Sequence[_Cause]) -> list[_Cause]:
 def _joined_agents(causes: Sequence[_Cause]) -> list[_Cause]:
     joined: dict[Hashable, _Cause] = {}
     for cause in causes:
-        what = (cause.kind, frozenset(cause.metrics), frozenset(cause.parts))
-        key = (cause.verdict, *what, frozenset(cause.ids))
+        key = (
+            cause.verdict,
+            cause.kind,
+            frozenset(cause.metrics),
+            frozenset(cause.parts),
+            frozenset(cause.ids),
+        )
         first = joined.get(key)
-        agents = cause.agents if first is None else (*first.agents, *cause.agents)
-        joined[key] = structs.replace(first or cause, agents=_distinct(agents))
+        if first is None:
+            joined[key] = cause
+        else:
+            agents = _distinct((*first.agents, *cause.agents))
+            joined[key] = structs.replace(first, agents=agents)
     return list(joined.values())
 
 

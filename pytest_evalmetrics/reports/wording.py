@@ -25,9 +25,12 @@ def number(value: float | None) -> str:
     """Write a number in at most six significant digits, whole ones without a point."""
     if value is None:
         return ""
-    if value == int(value) and abs(value) < 1e15:  # beyond it floats skip integers
+    # beyond it floats skip integers
+    if value == int(value) and abs(value) < 1e15:
         return str(int(value))
-    return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # a shape
+    if 0.001 <= abs(value) < 100:
+        return f"{value:.4f}"
+    return f"{value:.6g}"
 
 
 _ROUNDING = 1e-12  # of a difference of two means
@@ -35,25 +38,25 @@ _ROUNDING = 1e-12  # of a difference of two means
 
 def signed(value: float | None) -> str:
     """Write a change, with its sign; what is left of rounding is none."""
-    if value is not None and abs(value) < _ROUNDING:
+    if value is None:
+        return ""
+    if abs(value) < _ROUNDING:
         return "0"
-    return ("+" if value is not None and value > 0 else "") + number(value)
+    sign = "+" if value > 0 else ""
+    return sign + number(value)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Align rows below a header, without the columns that are empty."""
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    lines = [
-        [header[i] for i in used],
-        *([visible(row[i]) for i in used] for row in rows),
-    ]
+    lines = [[header[i] for i in used]]
+    lines += [[visible(row[i]) for i in used] for row in rows]
     widths = [max(columns_of(line[i]) for line in lines) for i in range(len(used))]
-    return [
-        "  ".join(
-            padded(cell, w) for cell, w in zip(line, widths, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
+    aligned = []
+    for line in lines:
+        cells = map(padded, line, widths)
+        aligned.append("  ".join(cells).rstrip())
+    return aligned
 
 
 def fitted_table(
@@ -82,11 +85,16 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def sparkline(values: Sequence[float]) -> str:
     """Draw values as bars: the lowest is the lowest bar, and equal values are one level."""
-    low, high = min(values, default=0.0), max(values, default=0.0)
+    low = min(values, default=0.0)
+    high = max(values, default=0.0)
     if high == low:
         return _BARS[3] * len(values)
-    steps = [(value - low) / (high - low) * (len(_BARS) - 1) for value in values]
-    return "".join(_BARS[int(step + 0.5)] for step in steps)
+    highest = len(_BARS) - 1
+    bars = []
+    for value in values:
+        step = (value - low) / (high - low) * highest
+        bars.append(_BARS[int(step + 0.5)])
+    return "".join(bars)
 
 
 # -- calls of models and endpoints -----------------------------------------------------------
@@ -182,7 +190,8 @@ def recorded_lines(recorded: RecordedBaseline | None) -> list[str]:
             same.append(name)
         else:
             changed.append(f"    {name} {_change(before, now)}")
-    lines = [f"{'recorded' if recorded.written else 'unchanged'} {recorded.file}"]
+    what = "recorded" if recorded.written else "unchanged"
+    lines = [f"{what} {recorded.file}"]
     lines += capped(changed, _NAMED, "    ... and {} more: see report.json")
     if same and recorded.written:
         lines.append(f"    as before: {listed(same, _NAMED)}")
@@ -236,5 +245,8 @@ def _rows(count: int, failed: ScorerFailures) -> str:
 
 
 def _example(count: int, first: RowFailure) -> str:
-    hint = f" ({first.hint})" if first.hint else ""
-    return f"{'at' if count == 1 else 'such as'} {first.row}: {first.reason}{hint}"
+    such_as = "at" if count == 1 else "such as"
+    text = f"{such_as} {first.row}: {first.reason}"
+    if first.hint:
+        text += f" ({first.hint})"
+    return text

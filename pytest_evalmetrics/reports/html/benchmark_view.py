@@ -195,12 +195,14 @@ def _paired(check: Check) -> PairedChange | None:
     if facts is None or facts.drop is None:
         return None
     matters = check_wording.change_that_matters(check)
+    if matters is not None:
+        matters = abs(matters)
     return PairedChange(
-        gain=-facts.drop + 0.0,
-        low=None if facts.drop_high is None else -facts.drop_high + 0.0,
-        high=None if facts.drop_low is None else -facts.drop_low + 0.0,
+        gain=_negated(facts.drop),
+        low=None if facts.drop_high is None else _negated(facts.drop_high),
+        high=None if facts.drop_low is None else _negated(facts.drop_low),
         level=facts.level,
-        matters=None if matters is None else abs(matters),
+        matters=matters,
         detectable=facts.detectable_drop,
         tasks=facts.tasks,
         worse=facts.worse,
@@ -208,6 +210,11 @@ def _paired(check: Check) -> PairedChange | None:
         unproven=check_wording.is_unproven_drop(check),
         unknown_noise=facts.run_noise is NoiseSource.UNKNOWN,
     )
+
+
+def _negated(value: float) -> float:
+    """Return a gain of a drop: 0 of 0, not -0."""
+    return -value + 0.0
 
 
 def _score_of(name: str) -> str:
@@ -299,13 +306,18 @@ def overview(
         for check in unmet
         if check.verdict is result.verdict
     }
-    values: dict[str, float] = {}
+    shown: Literal["change", "bound", "reason"] = "reason"
     if main is not None:
-        values = {row.agent: row.value for row in metrics if row.name == main.name}
-    by_agent = {
-        agent: (verdict, values.get(agent))
-        for agent, verdict in list(verdicts.items())[:_COLUMNS]
-    }
+        shown = _judged_by(leading)
+    reason = ""
+    again = ""
+    if not passes:
+        again = _again(result)
+        if leading is not None:
+            reason = _why(result, leading)[:_REASON]
+    excerpts: tuple[WorseTask, ...] = ()
+    if not result.xfail:
+        excerpts = tuple(task_excerpts(result, examples))
     return OverviewRow(
         id=result.id,
         name=result.name,
@@ -319,13 +331,24 @@ def overview(
         drift=runs[-1].drift if runs else (),
         stale="" if result.stale is None else stale_text(result.stale),
         metric=main,
-        shown="reason" if main is None else _judged_by(leading),
-        reason="" if passes or leading is None else _why(result, leading)[:_REASON],
+        shown=shown,
+        reason=reason,
         reasons=len(reasons),
-        again="" if passes else _again(result),
-        examples=() if result.xfail else tuple(task_excerpts(result, examples)),
-        by_agent=by_agent if several else {},
+        again=again,
+        examples=excerpts,
+        by_agent=_by_agent(verdicts, main, metrics) if several else {},
     )
+
+
+def _by_agent(
+    verdicts: Mapping[str, str], main: MetricRow | None, metrics: Sequence[MetricRow]
+) -> dict[str, tuple[str, float | None]]:
+    """Return the verdict of each agent, and its value of the main metric."""
+    values: dict[str, float] = {}
+    if main is not None:
+        values = {row.agent: row.value for row in metrics if row.name == main.name}
+    agents = list(verdicts)[:_COLUMNS]
+    return {agent: (verdicts[agent], values.get(agent)) for agent in agents}
 
 
 def _main_metric(
@@ -442,14 +465,22 @@ def history_lines(
     """Follow the headline metrics, by agent, through the points of each run."""
     lines = []
     for trend in run_wording.trends(gated, key_metrics, points):
-        of_runs = [run.get(trend.agent, {}).get(trend.metric) for run in points]
+        values: list[float | None] = []
+        lows: list[float | None] = []
+        highs: list[float | None] = []
+        for run in points:
+            point = run.get(trend.agent, {}).get(trend.metric)
+            # a run without the metric leaves a gap
+            values.append(None if point is None else point.value)
+            lows.append(None if point is None else point.low)
+            highs.append(None if point is None else point.high)
         line = HistoryLine(
             agent=trend.agent if len(key_metrics) > 1 else "",
             metric=trend.metric,
             baseline=baselines.get((trend.agent, trend.metric)),
-            values=tuple(None if point is None else point.value for point in of_runs),
-            lows=tuple(None if point is None else point.low for point in of_runs),
-            highs=tuple(None if point is None else point.high for point in of_runs),
+            values=tuple(values),
+            lows=tuple(lows),
+            highs=tuple(highs),
         )
         lines.append(line)
     return tuple(lines[:_LINES])

@@ -25,18 +25,23 @@ def detectable_text(powers: Sequence[Power]) -> str:
     """Say which drop each gate detects, and what a smaller one takes; empty without gates."""
     if not powers:
         return ""
-    sizes = {(power.tasks, power.rollouts) for power in powers}
-    shared = f", over {_size(powers[0])}" if len(sizes) == 1 else ""
+    sizes = {_size(power) for power in powers}
+    is_one_size = len(sizes) == 1
+    title = "What its gates detect with 80 % power"
+    if is_one_size:
+        title += f", over {_size(powers[0])}"
     agents = {power.agent for power in powers}
-    lines = [f"What its gates detect with 80 % power{shared}:"]
     metrics_of: dict[str, list[str]] = {}
     for power in powers:
         of_agent = f"{power.agent}, " if len(agents) > 1 else ""
-        detected = _detected(power, is_sized=not shared)
+        detected = _detected(power, is_sized=not is_one_size)
         metrics_of.setdefault(detected, []).append(f"{of_agent}{power.metric}")
-    lines += [f"  {', '.join(metrics)}: {text}" for text, metrics in metrics_of.items()]
-    worst = _WORST if any(power.is_worst for power in powers) else ""
-    return "\n".join(lines) + f"\n{worst}"
+    text = f"{title}:\n"
+    for detected, metrics in metrics_of.items():
+        text += f"  {', '.join(metrics)}: {detected}\n"
+    if any(power.is_worst for power in powers):
+        text += _WORST
+    return text
 
 
 def _size(power: Power) -> str:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,13 @@ from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 pytestmark = pytest.mark.tools
 PYTHON = os.environ.get("EVALMETRICS_TOOLS_PYTHON")
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def write_again(module, recorded, folder):
+    """Let a tool write the files of a folder of `recorded/` anew, in `folder`."""
+    shutil.copy(RECORDED / recorded / "write.py", folder)
+    run_tool(module, "import runpy; runpy.run_path('write.py')", folder)
 
 
 def run_tool(module, script, folder):
@@ -342,3 +351,76 @@ def test_braintrust(folder):
     np.testing.assert_equal(table.scores["reward"], [1, 1, 0, 0, np.nan, np.nan])
     names = json.loads((folder.path / "names.json").read_text())
     assert {"input", "is_root", "scores", "error"} <= set(names)
+
+
+def test_nemo_evaluator(folder):
+    write_again("nemo_evaluator", "nemo_evaluator_results", folder.path)
+    table = folder.load("results.jsonl", scores=["reward"])
+    expected = [1, 1, 0, 1, 1, 0, np.nan, np.nan, 0, 0, np.nan, np.nan]
+    np.testing.assert_equal(table.scores["reward"], expected)
+
+
+def test_mlflow_on_traces_that_failed(folder):
+    write_again("mlflow", "mlflow_traces", folder.path)
+    table = folder.load("traces.jsonl", scores=["exact"])
+    assert sorted(map(str, table.scores["exact"].tolist())) == ["0.0", "1.0", "nan"]
+    assert any("the trace failed" in note for note in note_texts(table.notes))
+
+
+DEEPEVAL = """
+import os
+os.environ["DEEPEVAL_TELEMETRY_OPT_OUT"] = "1"
+os.environ["DEEPEVAL_RESULTS_FOLDER"] = os.getcwd()
+from deepeval import evaluate
+from deepeval.evaluate.configs import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
+from deepeval.metrics import BaseMetric
+from deepeval.test_case import LLMTestCase
+
+class Metric(BaseMetric):
+    threshold = 0.5
+    async_mode = strict_mode = False
+    evaluation_model = "judge"
+    error = evaluation_cost = None
+
+    def __init__(self, name, scores):
+        self.name = name
+        self.scores = scores
+
+    @property
+    def __name__(self):
+        return self.name
+
+    def measure(self, test_case, *args, **kwargs):
+        score = self.scores[test_case.input]
+        if score is None:
+            raise ValueError("the judge is down")
+        self.score = score
+        self.success = score >= self.threshold
+        self.reason = "because"
+        return score
+
+    async def a_measure(self, test_case, *args, **kwargs):
+        return self.measure(test_case)
+
+    def is_successful(self):
+        return self.success
+
+nan = float("nan")
+evaluate(
+    [LLMTestCase(name=name, input=name, actual_output="x") for name in "abcd"],
+    [Metric("m", {"a": 1.0, "b": None, "c": nan, "d": None}),
+     Metric("n", {"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.0})],
+    async_config=AsyncConfig(run_async=False),
+    display_config=DisplayConfig(show_indicator=False, print_results=False),
+    error_config=ErrorConfig(ignore_errors=True),
+    cache_config=CacheConfig(write_cache=False),
+)
+"""
+
+
+def test_deepeval(folder):
+    run_tool("deepeval", DEEPEVAL, folder.path)
+    table = folder.load("test_run_*.json", scores=["success"])
+    assert table.tasks == ("a", "b", "c", "d")
+    np.testing.assert_equal(table.scores["success"], [1, np.nan, np.nan, 0])
+    np.testing.assert_equal(table.scores["m"], [1, np.nan, np.nan, np.nan])

@@ -17,7 +17,7 @@ from pytest_evalmetrics.rollouts.tool_loader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
     from pytest_evalmetrics.model.rollout_table import TaskId
@@ -236,23 +236,34 @@ def _compare(
         builder.notes.append(
             f"{file}: the run was limited to {count} of the {original} documents of its task"
         )
-    aggregations = {
-        str(entry.get("metric")): entry["aggregation"]
-        for entry in json_values.objects(
-            json_values.lookup(stated, "configs.metric_list")
-        )
-        if entry.get("aggregation")
-    }
+    aggregations = _aggregations(stated)
     for key, value in json_values.mapping(stated["results"]).items():
         metric, _, filter_ = key.partition(",")
         column = _column(metric, filter_)
-        scores = [
-            json_values.number(each.scores.get(column)) for each in documents.values()
-        ]
-        given = [score for score in scores if score is not None]
-        how = str(aggregations.get(metric, "mean"))
+        given = _numbers_of(column, documents.values())
+        how = aggregations.get(metric, "mean")
         if given:
             by = f" (by {how})" if how.isidentifier() and how != "mean" else ""
             builder.compare(f"{key} in {file}{by}", value, fmean(given))
         stated_direction = json_values.lookup(stated["higher_is_better"], metric)
         _declare_direction(builder, column, stated_direction)
+
+
+def _aggregations(stated: JsonMapping) -> dict[str, str]:
+    """Read how each metric is aggregated, where a task says so."""
+    listed = json_values.lookup(stated, "configs.metric_list")
+    return {
+        str(entry.get("metric")): str(entry["aggregation"])
+        for entry in json_values.objects(listed)
+        if entry.get("aggregation")
+    }
+
+
+def _numbers_of(column: str, documents: Iterable[Rollout]) -> list[float]:
+    """List the scores of a column that are numbers."""
+    numbers = []
+    for document in documents:
+        score = json_values.number(document.scores.get(column))
+        if score is not None:
+            numbers.append(score)
+    return numbers

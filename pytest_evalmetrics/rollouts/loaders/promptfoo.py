@@ -283,14 +283,15 @@ def _has_no_output(row: JsonMapping) -> bool:
 def _parts(results: Sequence[JsonObject]) -> list[Part]:
     """Put the results of sets together with those of their members, which follow them."""
     parts = []
-    following = list(results)
-    while following:
-        result = following.pop(0)
+    followed_until = 0
+    for place, result in enumerate(results):
+        if place < followed_until:
+            continue
         members = json_values.objects(result.get("componentResults"))
         parts.append(Part(result=result, members=members))
-        listed = following[: len(members)]
-        if list(map(_outcome, listed)) == list(map(_outcome, members)):
-            following = following[len(members) :]
+        following = results[place + 1 : place + 1 + len(members)]
+        if members and list(map(_outcome, following)) == list(map(_outcome, members)):
+            followed_until = place + 1 + len(members)
     return parts
 
 
@@ -303,30 +304,32 @@ def _outcome(result: JsonMapping) -> tuple[JsonValue, ...]:
 
 def _grader_failed(result: JsonMapping) -> bool:
     """Check whether an assertion could not judge."""
-    if json_values.lookup(result, "metadata.graderError") is True:
+    if json_values.mapping(result.get("metadata")).get("graderError") is True:
         return True
     reason = result.get("reason")
-    if not isinstance(reason, str):
+    if _passed(result) or not isinstance(reason, str):
         return False
-    kind = str(json_values.lookup(result, "assertion.type") or "")
-    judged = _JUDGED.get(kind.removeprefix(_NEGATED))
-    if judged is not None:
-        # a failure has the score 0, which `not-` may turn around
-        is_extreme = result.get("score") in (0, 1)
-        return is_extreme and not reason.startswith(judged) and not _passed(result)
-    return not _passed(result) and _crashed(reason) is not None
+    judged = _JUDGED.get(_kind_of(result).removeprefix(_NEGATED))
+    if judged is None:
+        return _crashed(reason) is not None
+    # a failure has the score 0, which `not-` may turn around
+    return result.get("score") in (0, 1) and not reason.startswith(judged)
 
 
 def _passed(result: JsonMapping) -> bool:
     """Check whether an assertion passed as such, not for its weight or its `not-`."""
-    kind = str(json_values.lookup(result, "assertion.type") or "")
-    is_plain = not kind.startswith(_NEGATED) and not _has_no_weight(result)
-    return is_plain and result.get("pass") is not False
+    if result.get("pass") is False or _has_no_weight(result):
+        return False
+    return not _kind_of(result).startswith(_NEGATED)
+
+
+def _kind_of(result: JsonMapping) -> str:
+    return str(json_values.mapping(result.get("assertion")).get("type") or "")
 
 
 def _has_no_weight(result: JsonMapping) -> bool:
     """Check for the weight 0, with which an assertion always passes."""
-    return json_values.lookup(result, "assertion.weight") == 0
+    return json_values.mapping(result.get("assertion")).get("weight") == 0
 
 
 def _lost_scores(row: JsonMapping, parts: Sequence[Part]) -> set[str]:
@@ -395,19 +398,22 @@ def _named_scores(
     named = json_values.mapping(row.get("namedScores"))
     variables = json_values.mapping(_variables(row))
     weights = grading.get("namedScoreWeights")
+    if isinstance(weights, dict):
+        scores = dict(named)
+        for name in named:
+            if weights.get(name) == 0:
+                contributions = list(_contributions(name, parts, variables))
+                scores[name] = fmean(contributions) if contributions else None
+        return scores
     counts = json_values.mapping(
         json_values.first(grading, "namedScoresCount") or row.get("namedScoresCount")
     )
-    scores: JsonObject = {}
-    for name, value in named.items():
-        contributions = list(_contributions(name, parts, variables))
-        if not isinstance(weights, dict):
-            scores[name] = _mean_of(value, contributions, counts.get(name))
-        elif weights.get(name) == 0 and contributions:
-            scores[name] = fmean(contributions)
-        else:
-            scores[name] = value
-    return scores
+    return {
+        name: _mean_of(
+            total, list(_contributions(name, parts, variables)), counts.get(name)
+        )
+        for name, total in named.items()
+    }
 
 
 def _metric_of(result: JsonMapping, variables: JsonMapping) -> str | None:

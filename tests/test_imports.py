@@ -5,6 +5,7 @@ don't: they load nothing.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ class ImportsOfRuns(ast.NodeVisitor):
         self.found = set()
 
     def visit_If(self, node):
-        if ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             for statement in node.orelse:
                 self.visit(statement)
         else:
@@ -43,9 +44,15 @@ class ImportsOfRuns(ast.NodeVisitor):
         self.found |= {(node.module, alias.name) for alias in node.names}
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports_of(path):
     visitor = ImportsOfRuns()
-    visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
+    visitor.visit(parsed(path))
     return {
         (module, name)
         for module, name in visitor.found
@@ -94,11 +101,18 @@ def test_only_extensions_import_the_api_for_extensions():
     assert importers == []
 
 
+def called_name(call):
+    """Return the last name of what is called: `import_module` of `importlib.import_module`."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return getattr(call.func, "id", "")
+
+
 def literal_modules(path):
     """Return what `import_module` is called with, where the name stands in the code."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and called_name(node) == "import_module":
             names.add(ast.unparse(node.args[0]))
     return names
 

@@ -30,11 +30,10 @@ MADE_HERE = ("results.json", "evalmetrics", "__pycache__", ".pytest_cache", "mai
 REGRESSION = "pass@1 fell from 0.8571 to 0.7143"
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    """The example's repository after README's quickstart, as a runner checks it out."""
-    folder = tmp_path / "project"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """The example's repository after README's quickstart."""
+    folder = tmp_path_factory.mktemp("repository")
     assert execute("git init -q -b main", folder, {}) == 0
     shutil.copytree(
         CI, folder, ignore=shutil.ignore_patterns(*MADE_HERE), dirs_exist_ok=True
@@ -45,6 +44,12 @@ def checkout(tmp_path):
     )
     assert execute(quickstart, folder, {}) == 0
     return committed(folder)
+
+
+@pytest.fixture
+def checkout(repository, tmp_path):
+    """The repository as a runner checks it out."""
+    return Path(shutil.copytree(repository, tmp_path / "project"))
 
 
 def committed(folder):

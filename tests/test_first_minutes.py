@@ -1,6 +1,6 @@
 """Five people with an eval: from an empty folder to a red pull request, by README's words.
 
-Each has an environment of its own with the built wheel and what it depends on, and nothing else.
+Their environment has the built wheel and what it depends on, and nothing else.
 """
 
 import os
@@ -145,16 +145,12 @@ def wheel(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def newcomer(tmp_path, wheel):
-    """Somebody with an empty repository and a fresh environment, without a network."""
+@pytest.fixture(scope="module")
+def fresh_environment(tmp_path_factory, wheel):
+    """The variables of an environment without our package, and without a network."""
     pytest.importorskip("pip", reason="the extra `test` has it")
-    home = tmp_path / "home"
-    tools = tmp_path / "tools"
-    folder = tmp_path / "project"
-    for path in (home, tools, folder):
-        path.mkdir()
-    venv = tmp_path / "venv"
+    venv = tmp_path_factory.mktemp("venv")
+    tools = tmp_path_factory.mktemp("tools")
     create = [sys.executable, "-m", "venv", "--without-pip", venv]
     subprocess.run(create, check=True)
     link_dependencies(venv)
@@ -162,9 +158,8 @@ def newcomer(tmp_path, wheel):
     pip.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m pip "$@"\n')
     pip.chmod(0o755)
     (tools / "git").symlink_to(shutil.which("git"))
-    environment = {
+    return {
         "PATH": os.pathsep.join([str(venv / "bin"), str(tools), os.defpath]),
-        "HOME": str(home),
         "PIP_PYTHON": str(venv / "bin" / "python"),
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(wheel.parent),
@@ -175,8 +170,16 @@ def newcomer(tmp_path, wheel):
         "GIT_COMMITTER_EMAIL": "me@example.org",
         "COLUMNS": "80",
     }
+
+
+@pytest.fixture
+def newcomer(tmp_path, fresh_environment):
+    """Somebody with an empty repository; who comes first installs for all."""
+    home = tmp_path / "home"
+    home.mkdir()
+    folder = tmp_path / "project"
     subprocess.run(["git", "init", "-q", folder], check=True)
-    return Newcomer(folder, environment)
+    return Newcomer(folder, fresh_environment | {"HOME": str(home)})
 
 
 def link_dependencies(venv):

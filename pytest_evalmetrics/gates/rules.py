@@ -298,7 +298,8 @@ def _may_prove(comparison: Comparison) -> bool:
     independence = comparison.independence
     if independence is None or independence.is_given:
         return True
-    may_be_coins = comparison.units == _COINS and may_be_copies(comparison.pair)
+    are_four = comparison.clusters is None and comparison.units == _COINS
+    may_be_coins = are_four and may_be_copies(comparison.pair)
     if may_be_coins and not comparison.was_best:
         return False
     return comparison.tasks_with_room >= _MANY_LOST
@@ -335,8 +336,10 @@ def _of_many_benchmarks(comparison: Comparison) -> Decision:
 
 
 def _is_hidden_by_runs(comparison: Comparison) -> bool:
-    """Check whether a drop is proven over tasks, and not beyond noise between runs."""
-    return comparison.runs > 1 and comparison.p_tasks < comparison.rule.alpha
+    """Check whether tasks or rollouts prove a drop, but not beyond noise between runs."""
+    alpha = comparison.rule.alpha
+    is_proven = comparison.p_tasks < alpha or comparison.p_rollouts < alpha
+    return comparison.runs > 1 and is_proven
 
 
 def _is_at_worst(comparison: Comparison) -> bool:

@@ -70,6 +70,8 @@ class PowerGap(StrEnum):
     ONE_RUN = auto()  # which does not show how the tasks of a cluster vary
     ALL_ALIKE = auto()  # the rollouts of each task
     FEW_VARY = auto()  # too few tasks pass, or too few fail
+    # too few tasks, whose rollouts prove a loss of everything alone
+    ONLY_COLLAPSE = auto()
 
 
 class PowerError(msgspec.Struct, frozen=True):

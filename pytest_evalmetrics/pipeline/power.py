@@ -17,6 +17,7 @@ from pytest_evalmetrics.comparison import (
     compare,
     few_units,
     log_least_p,
+    means_of,
     needed_drop,
     thinned_drop,
     with_run_noise,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     _Numbers = NDArray[np.float64]
 
 _REPLICATES = 200
+# tasks that lose everything, and whose rollouts may prove it whatever they are worth
+_FEWEST_LOST = 3
 _DRAWN = 4_000_000  # samples in all replicates
 _MOST = 1024  # rollouts per task that are worth reporting
 _UNIFORM = (
@@ -326,12 +329,8 @@ def _metric_power(
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
         return structs.replace(power, unknown=PowerGap.NO_MEAN)
-    blind: PowerGap | FewUnits | None = few_units(n, "task", rule.alpha)
-    if not len(rewards.values):
-        blind = PowerGap.NO_NUMBER
     is_single = int(rewards.counts.max(initial=0)) == 1
-    if is_single and parts is None:
-        blind = PowerGap.ONE_ROLLOUT
+    blind = _why_blind(rewards, parts, k, rule)
     if blind is not None:
         return structs.replace(power, unknown=blind)
     if benchmark.spec.cluster is not None:
@@ -362,6 +361,53 @@ def _metric_power(
     return structs.replace(
         power, mde=mde, needed=needed, unknown=unknown, is_worst=is_single
     )
+
+
+def _why_blind(
+    rewards: TaskRewards, parts: TaskParts | None, k: int, rule: RuleSettings
+) -> PowerGap | FewUnits | None:
+    """Find why no drop of the mean can be significant; None if one can."""
+    if not len(rewards.values):
+        return PowerGap.NO_NUMBER
+    if parts is None and int(rewards.counts.max(initial=0)) == 1:
+        return PowerGap.ONE_ROLLOUT
+    few = few_units(len(rewards), "task", rule.alpha)
+    if few is not None and _is_loss_proven(rewards, parts, k, rule):
+        return PowerGap.ONLY_COLLAPSE
+    return few
+
+
+def _is_loss_proven(
+    rewards: TaskRewards, parts: TaskParts | None, k: int, rule: RuleSettings
+) -> bool:
+    """Check whether the rollouts of a few tasks would prove that all is lost in the next run.
+
+    All the better rollouts of both sides are then the baseline's.
+    """
+    is_mean_reward = (
+        parts is not None
+        and parts.combine is None
+        and len(rewards.values) > 0
+        and bool(np.allclose(parts.values, means_of(rewards)))
+    )
+    if not is_mean_reward or len(rewards) < _FEWEST_LOST:
+        return False
+    is_better = rule.sign * rewards.values > rule.sign * _worst_value(rewards, rule)
+    better = np.bincount(rewards.task, is_better, len(rewards)).astype(int)
+    log_p = 0.0
+    for count, good in zip(rewards.counts.tolist(), better.tolist(), strict=True):
+        log_p += math.log(math.comb(count, good) / math.comb(count + k, good))
+    return log_p < math.log(rule.alpha)
+
+
+def _worst_value(rewards: TaskRewards, rule: RuleSettings) -> float:
+    """Return the worst reward that there may be: of a rate's range, else that was seen."""
+    low = float(rewards.values.min())
+    high = float(rewards.values.max())
+    is_rate = low >= 0 and high <= 1
+    if rule.sign > 0:
+        return 0.0 if is_rate else low
+    return 1.0 if is_rate else high
 
 
 def _why_unknown(rewards: TaskRewards) -> PowerGap:

@@ -343,6 +343,15 @@ def test_a_score_without_a_range_that_collapses_fails_as_a_rate_does(solved):
     assert checked(pair, rule(max_drop=0.0)).verdict is FAIL
 
 
+@pytest.mark.parametrize("tasks", [3, 6])
+def test_a_few_tasks_that_lose_all_against_two_runs_are_no_pass(tasks):
+    before = [[1.0, 0.0] * 4] * tasks
+    pairs = [make_pair(before, [[0.0] * 8] * tasks) for _ in range(2)]
+    values = (0.5, 0.55)
+    runs = replace(runs_of(pairs, pooled=True, is_rate=True), values=values)
+    assert checked(pairs[-1], runs=runs).verdict.fails
+
+
 def test_a_collapse_fails_whatever_max_drop_says():
     few = make_pair([[1.0]] * 9 + [[0.0]] * 991, [[0.0]] * 1_000)
     low = make_pair([[0.009]] * 40, [[0.0]] * 40)

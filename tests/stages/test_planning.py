@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from stages.making import benchmark, load, write_rows
 
+from pytest_evalmetrics.model.comparison import FewUnits
+from pytest_evalmetrics.model.results import PowerGap
 from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.pipeline.power import power_of_tables
 
@@ -98,3 +100,21 @@ def test_several_rollouts_of_the_baseline_let_single_tasks_prove_something(tmp_p
         tmp_path, "baseline: {run_noise: 0%, single_tasks: false}", [4]
     )
     assert planned(asked, tables).mde > planned(without, tables).mde
+
+
+def planned_few(folder, metric):
+    """Plan three tasks, of whose three rollouts most pass."""
+    write_rows(folder, "new.jsonl", [[1, 1, 1], [1, 1, 1], [0, 1, 1]])
+    asked = benchmark(folder, f"metrics: [{metric}]\nbaseline: true")
+    _, loaded = load(asked)
+    (power,) = power_of_tables(loaded.benchmark, {"agent": loaded.table})
+    return power.unknown
+
+
+def test_a_few_tasks_whose_rollouts_prove_a_collapse_are_planned_as_such(tmp_path):
+    assert planned_few(tmp_path, "mean_reward") is PowerGap.ONLY_COLLAPSE
+
+
+def test_a_metric_that_three_tasks_never_fail_is_planned_to_need_seven(tmp_path):
+    unknown = planned_few(tmp_path, "pass@3")
+    assert unknown == FewUnits(unit="task", units=3, needed=7, alpha=0.01)

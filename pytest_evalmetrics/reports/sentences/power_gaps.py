@@ -21,6 +21,10 @@ _GAPS: Final[Mapping[PowerGap, str]] = {
     ),
     PowerGap.ALL_ALIKE: "the rollouts of each task are all alike",
     PowerGap.FEW_VARY: "too few tasks pass, or fail, to say which drop is found",
+    PowerGap.ONLY_COLLAPSE: (
+        "there are too few tasks to test their mean, and their rollouts prove large "
+        "losses alone, such as that of everything"
+    ),
 }
 
 

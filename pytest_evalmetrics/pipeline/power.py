@@ -523,7 +523,8 @@ class _Thinned:
         )
         counts = rewards.counts
         several = counts > 1
-        mean = float((passed / counts).mean())
+        given = counts > 0
+        mean = float((passed[given] / counts[given]).mean())
         both = (
             passed[several]
             * (passed[several] - 1)

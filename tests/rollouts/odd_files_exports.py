@@ -111,7 +111,7 @@ CONSTANTS = {
         lines(
             attempts(run_id="run-7", attempt=attempt, answer=answer, correct=verdict)
         ),
-        asks("task: ?"),
+        asks("attempt numbers attempts", "add the question's id"),
     ),
     "a constant experiment beside attempts and their answers": one(
         "r.jsonl",
@@ -919,7 +919,7 @@ IDENTITY = {
     "ids as floats in JSON": one(
         "r.jsonl",
         lines([{"id": float(n), "score": PARTS[n]} for n in TASKS]),
-        asks("task: ?"),
+        asks("id holds 0.0: write whole numbers"),
     ),
     "a page of three, by its number": one(
         "r.json",

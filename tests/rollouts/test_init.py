@@ -513,3 +513,12 @@ def test_a_summary_without_a_name_is_offered_a_python_test(project):
     project.write("summary.json", '{"accuracy": 0.87}')
     refused = project.run("--evalmetrics-init", "summary.json")
     refused.stderr.fnmatch_lines(["*in a Python test: evalmetrics.check(*"])
+
+
+def test_a_task_that_nobody_judged_is_no_warning(project):
+    words = [*["PASS", "FAIL"] * 8, "ERROR"]
+    cells = "".join(f"q{n},{word}\n" for n, word in enumerate(words))
+    project.write("runs.csv", "case,result\n" + cells)
+    result = project.run("--evalmetrics-init", "runs.csv")
+    result.stdout.fnmatch_lines(["*1 missing*"])
+    assert "RuntimeWarning" not in f"{result.stdout}{result.stderr}"

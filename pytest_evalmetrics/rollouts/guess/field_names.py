@@ -269,6 +269,12 @@ def task_name(path: str) -> TaskName:
     return next((name for name, holds in rules if holds), TaskName.UNKNOWN)
 
 
+def is_output(path: str) -> bool:
+    """Check whether a field holds what came of an attempt, by its name."""
+    words = words_of(last_part(path))
+    return bool(_OUTPUT.intersection(words)) and words[-1] not in _ID
+
+
 def is_question(path: str) -> bool:
     """Check whether a field holds the question of a task, by its name."""
     return task_name(path) is TaskName.QUESTION or last_part(path) in _QUESTION

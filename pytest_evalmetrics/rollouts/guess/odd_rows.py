@@ -101,7 +101,7 @@ def must_have_no_total(
             if _is_total(task) and ids.count(task) == 1:
                 raise source.error(
                     f"the {place} row, {path}: {task}, looks like a total of the others",
-                    hint="remove it, or leave it out with where:",
+                    hint="remove it from the file",
                 )
 
 

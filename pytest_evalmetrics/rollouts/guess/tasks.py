@@ -14,6 +14,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     TaskName,
     is_agent,
     is_group,
+    is_output,
     is_question,
     is_sample,
     last_part,
@@ -59,7 +60,7 @@ class _Rows(msgspec.Struct, frozen=True):
 
     columns: Mapping[str, SeenColumn]
     lists: ListKind
-    are_attempts: bool  # whether a field numbers several attempts at each task
+    attempt: str | None  # the field that numbers several attempts at each task
     are_runs: bool  # whether they are of several runs
 
     def titles(self) -> list[str]:
@@ -107,8 +108,10 @@ def choose_task(
     are_runs: bool = False,
 ) -> TaskChoice:
     """Choose the task of rows; `verdicts` are fields that may be the reward."""
-    are_attempts = any(_numbers_attempts(column) for column in columns.values())
-    rows = _Rows(columns, lists, are_attempts=are_attempts, are_runs=are_runs)
+    numbering = next(
+        (path for path, column in columns.items() if _numbers_attempts(column)), None
+    )
+    rows = _Rows(columns, lists, attempt=numbering, are_runs=are_runs)
     agent = _agent(rows)
     is_nested = is_nested and lists is ListKind.NONE
     candidates = _candidates(rows, verdicts, agent, is_nested=is_nested)
@@ -117,7 +120,7 @@ def choose_task(
         return TaskChoice(
             paths=(),
             reason="task: not clear, no field repeats or is the question's own id",
-            question=_open_question(columns),
+            question=_open_question(rows),
             agent=agent,
         )
     best = _most_telling(rows, candidates, is_nested=is_nested)
@@ -215,7 +218,7 @@ def _candidates(
             continue
         if column.distinct < 2 and len(column.values) > 1:
             continue
-        if rows.are_attempts and column.distinct >= _NEARLY * len(column.values):
+        if rows.attempt is not None and column.distinct >= _NEARLY * len(column.values):
             continue  # of each row its own, so no two rows are attempts at it
         name = _rank(rows, column, is_verdict=path in verdicts)
         if name is not TaskName.NEVER:
@@ -297,17 +300,29 @@ def _most_telling(rows: _Rows, candidates: Sequence[str], *, is_nested: bool) ->
     return finest if rows.columns[finest].mostly_recurs else best
 
 
-def _open_question(columns: Mapping[str, SeenColumn]) -> str:
-    ids = [
-        path for path, column in columns.items() if column.are_ids and column.is_full
+def _open_question(rows: _Rows) -> str:
+    """Say what may be the task, or what the rows lack."""
+    if rows.attempt is not None:
+        return (
+            f"{rows.attempt} numbers attempts, and nothing repeats with them: "
+            "add the question's id to the rows"
+        )
+    unique = [
+        path
+        for path, column in rows.columns.items()
+        if column.are_ids and column.is_unique and not is_output(path)
     ]
-    unique = [path for path in ids if columns[path].is_unique]
-    shown = [f"{path} (unique in every row)" for path in unique[:_SHOWN]]
-    return (
-        f"{' or '.join(shown)}?"
-        if shown
-        else "no field looks like a task: name its path"
-    )
+    if unique:
+        shown = [f"{path} (unique in every row)" for path in unique[:_SHOWN]]
+        return f"{' or '.join(shown)}?"
+    for path, column in rows.columns.items():
+        has_fractions = any(isinstance(value, float) for value in column.given)
+        if task_name(path) <= TaskName.PLAIN_ID and has_fractions:
+            fraction = next(v for v in column.given if isinstance(v, float))
+            return (
+                f"{path} holds {fraction}: write whole numbers, or text with a letter"
+            )
+    return "no field looks like a task: name its path, or add the question's id"
 
 
 # -- attempts ------------------------------------------------------------------------------

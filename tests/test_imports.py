@@ -148,6 +148,7 @@ RULES = {
         {"__init__"},
         {
             "json_types",
+            "model.rollout_notes",
             "rollouts.format_keys",
             "rollouts.json_values",
             "rollouts.not_judged",

@@ -45,6 +45,15 @@ Note = (
     | rollout_notes.FilteredRows
     | rollout_notes.UnjoinedRows
     | rollout_notes.OtherNumberStated
+    | rollout_notes.AggregatesAlone
+    | rollout_notes.GroupsLeftOut
+    | rollout_notes.ScoredOnce
+    | rollout_notes.LimitedRun
+    | rollout_notes.OtherInstancesLeftOut
+    | rollout_notes.UnfinishedRun
+    | rollout_notes.UnsubmittedInstances
+    | rollout_notes.AmbiguousFailures
+    | rollout_notes.OtherReducers
     | rollout_notes.MetricsLeftOut
     | rollout_notes.SliceWithoutRewards
     | rollout_notes.UndefinedSlice

@@ -117,6 +117,79 @@ class OtherNumberStated(NoteFacts, frozen=True, tag="other_number_stated"):
         return ("stated number", self.claim)
 
 
+# -- of one tool's files ---------------------------------------------------------------------
+
+
+class _OfFile(NoteFacts, frozen=True):
+    file: str
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What notes of one group share."""
+        return (type(self).__name__, self.file)
+
+
+class AggregatesAlone(_OfFile, frozen=True, tag="aggregates_alone"):
+    """A file with aggregates and their standard errors, without samples."""
+
+    option: str = ""  # of the tool, that keeps samples; empty if it has none
+
+
+class GroupsLeftOut(_OfFile, frozen=True, tag="groups_left_out"):
+    """Groups of tasks, whose numbers are those of their tasks again."""
+
+    groups: tuple[str, ...]
+
+
+class ScoredOnce(_OfFile, frozen=True, tag="scored_once"):
+    """Documents that were answered several times and scored once."""
+
+    answers: int  # to each document
+
+
+class LimitedRun(_OfFile, frozen=True, tag="limited_run"):
+    """A run over a part of a task's documents."""
+
+    documents: int | float
+    of: int | float
+
+
+class OtherInstancesLeftOut(_OfFile, frozen=True, tag="other_instances_left_out"):
+    """Instances of other splits, or with perturbations."""
+
+    instances: int
+
+
+class UnfinishedRun(_OfFile, frozen=True, tag="unfinished_run"):
+    """A run that did not end well, as its log says."""
+
+    status: str
+
+
+class UnsubmittedInstances(_OfFile, frozen=True, tag="unsubmitted_instances"):
+    """Instances that were not submitted, and are left out."""
+
+    instances: int
+
+
+class AmbiguousFailures(_OfFile, frozen=True, tag="ambiguous_failures"):
+    """Unresolved instances whose environment may have failed."""
+
+    instances: int
+
+
+class OtherReducers(NoteFacts, frozen=True, tag="other_reducers"):
+    """A score whose epochs a log does not reduce by the mean."""
+
+    score: str
+    reducers: tuple[str, ...]  # sorted
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What notes of one group share."""
+        return (type(self).__name__, self.score, *self.reducers)
+
+
 # -- of estimates ----------------------------------------------------------------------------
 
 

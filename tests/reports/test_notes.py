@@ -88,6 +88,62 @@ OF_ROLLOUTS = [
         "a.json: accuracy is 0.5, and the rollouts give 0.25",
     ),
     (
+        rollouts.AggregatesAlone("a.json"),
+        (
+            "a.json holds aggregates without samples: a drop is judged by Welch's test "
+            "of their standard errors, which pairs no questions"
+        ),
+    ),
+    (
+        rollouts.AggregatesAlone("a.json", option="--log_samples"),
+        (
+            "a.json holds aggregates without samples: a drop is judged by Welch's test "
+            "of their standard errors, which pairs no questions; with --log_samples a "
+            "smaller one is seen"
+        ),
+    ),
+    (
+        rollouts.GroupsLeftOut("a.json", ("mmlu", "bbh")),
+        "a.json: groups are left out: mmlu, bbh",
+    ),
+    (
+        rollouts.ScoredOnce("a.jsonl", 3),
+        (
+            "a.jsonl: each document was answered 3 times and scored once, which makes it "
+            "one rollout"
+        ),
+    ),
+    (
+        rollouts.LimitedRun("a.json", documents=10, of=200),
+        "a.json: the run was limited to 10 of the 200 documents of its task",
+    ),
+    (
+        rollouts.OtherInstancesLeftOut("a.json", 4),
+        ("a.json: instances of other splits, or with perturbations, are left out: 4"),
+    ),
+    (
+        rollouts.UnfinishedRun("a.eval", "cancelled"),
+        "a.eval: the status of this eval is 'cancelled'",
+    ),
+    (
+        rollouts.UnsubmittedInstances("a.json", 2),
+        "a.json: instances that were not submitted are left out: 2",
+    ),
+    (
+        rollouts.AmbiguousFailures("a.json", 2),
+        (
+            "a.json: unresolved instances whose environment may have failed "
+            "(failure_reasons) count as unresolved: 2"
+        ),
+    ),
+    (
+        rollouts.OtherReducers("f1", ("max", "median")),
+        (
+            "f1: the log's own numbers reduce the epochs of a sample by max, median, and "
+            "mean_reward is the mean of all epochs"
+        ),
+    ),
+    (
         rollouts.MetricsLeftOut(("pass@1", "pass_rate")),
         "left out, because there are no rollouts: pass@1, pass_rate",
     ),

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.rollout_notes import (
+    AggregatesAlone,
     AgreeingAttempts,
+    AmbiguousFailures,
     CorrectedMean,
     EditedTask,
     FailedRollouts,
     FilteredRows,
     FurtherAttempts,
+    GroupsLeftOut,
+    LimitedRun,
     MetricsLeftOut,
     MixedQuestions,
     NumbersCountAsMissing,
+    OtherInstancesLeftOut,
     OtherNumberStated,
+    OtherReducers,
+    ScoredOnce,
     SliceWithoutRewards,
     TextsCountAsMissing,
     TooFewLabels,
     UndefinedSlice,
+    UnfinishedRun,
     UnjoinedRows,
+    UnsubmittedInstances,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 
@@ -121,6 +130,78 @@ def other_number_stated(note: OtherNumberStated) -> str:
     """Give both numbers."""
     stated = f"{note.claim} is {note.stated:.9g}"
     return f"{note.file}: {stated}, and the rollouts give {note.computed:.9g}"
+
+
+# -- of one tool's files ---------------------------------------------------------------------
+
+
+@sentence.register(AggregatesAlone)
+def aggregates_alone(note: AggregatesAlone) -> str:
+    """Say how a drop is judged, and how a smaller one is seen."""
+    text = (
+        f"{note.file} holds aggregates without samples: a drop is judged by Welch's test "
+        "of their standard errors, which pairs no questions"
+    )
+    if not note.option:
+        return text
+    return f"{text}; with {note.option} a smaller one is seen"
+
+
+@sentence.register(GroupsLeftOut)
+def groups_left_out(note: GroupsLeftOut) -> str:
+    """Name the groups."""
+    return f"{note.file}: groups are left out: {', '.join(note.groups)}"
+
+
+@sentence.register(ScoredOnce)
+def scored_once(note: ScoredOnce) -> str:
+    """Count the answers."""
+    answered = f"each document was answered {note.answers} times and scored once"
+    return f"{note.file}: {answered}, which makes it one rollout"
+
+
+@sentence.register(LimitedRun)
+def limited_run(note: LimitedRun) -> str:
+    """Count the documents."""
+    documents = f"{note.documents} of the {note.of} documents of its task"
+    return f"{note.file}: the run was limited to {documents}"
+
+
+@sentence.register(OtherInstancesLeftOut)
+def other_instances_left_out(note: OtherInstancesLeftOut) -> str:
+    """Count the instances."""
+    others = "instances of other splits, or with perturbations, are left out"
+    return f"{note.file}: {others}: {note.instances}"
+
+
+@sentence.register(UnfinishedRun)
+def unfinished_run(note: UnfinishedRun) -> str:
+    """Give the status."""
+    return f"{note.file}: the status of this eval is {note.status!r}"
+
+
+@sentence.register(UnsubmittedInstances)
+def unsubmitted_instances(note: UnsubmittedInstances) -> str:
+    """Count the instances."""
+    what = "instances that were not submitted are left out"
+    return f"{note.file}: {what}: {note.instances}"
+
+
+@sentence.register(AmbiguousFailures)
+def ambiguous_failures(note: AmbiguousFailures) -> str:
+    """Count the instances, and say how they are read."""
+    what = "unresolved instances whose environment may have failed (failure_reasons)"
+    return f"{note.file}: {what} count as unresolved: {note.instances}"
+
+
+@sentence.register(OtherReducers)
+def other_reducers(note: OtherReducers) -> str:
+    """Name the reducers."""
+    by = ", ".join(note.reducers)
+    return (
+        f"{note.score}: the log's own numbers reduce the epochs of a sample by {by}, and "
+        "mean_reward is the mean of all epochs"
+    )
 
 
 # -- of estimates ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pytest_evalmetrics.model.rollout_notes import AggregatesAlone
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.not_judged import RolloutError, exception_of
@@ -187,7 +188,4 @@ def _aggregates(
             scores=of_task,
             rewards=[name for name in names if name in of_task],
         )
-    builder.notes.append(
-        f"{source.shown} holds aggregates without samples: a drop is judged by Welch's test of "
-        "their standard errors, which pairs no questions"
-    )
+    builder.notes.append(AggregatesAlone(source.shown))

@@ -7,6 +7,7 @@ from collections import defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.model.rollout_notes import OtherInstancesLeftOut
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import rows_of
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
@@ -55,10 +56,7 @@ class Helm(ToolLoader):
                 scores=scores,
             )
         if left_out:
-            builder.notes.append(
-                f"{source.shown}: instances of other splits, or with perturbations, are left out: "
-                f"{left_out}"
-            )
+            builder.notes.append(OtherInstancesLeftOut(source.shown, left_out))
         for name, stated in _stated(source).items():
             if name in values:
                 builder.compare(f"{name} in {_STATS}", stated, fmean(values[name]))

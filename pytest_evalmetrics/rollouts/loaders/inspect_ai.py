@@ -16,6 +16,11 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.json_types import JsonMapping, list_of
+from pytest_evalmetrics.model.rollout_notes import (
+    AggregatesAlone,
+    OtherReducers,
+    UnfinishedRun,
+)
 from pytest_evalmetrics.model.rollout_table import TaskId, question_of
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
@@ -154,10 +159,7 @@ class InspectAi(ToolLoader):
         if samples is None and status == "success":
             whole = _whole(spec, log.object("results"), source)
             if whole is not None:
-                builder.notes.append(
-                    f"{source.shown} holds aggregates without samples: a drop is judged by Welch's "
-                    "test of their standard errors, which pairs no questions"
-                )
+                builder.notes.append(AggregatesAlone(source.shown))
                 yield whole
                 return
         rollouts = [] if samples is None else self._last_attempts(samples, log, source)
@@ -167,9 +169,7 @@ class InspectAi(ToolLoader):
                 f"this log holds no samples (its status: {status})", hint=hint
             )
         if status != "success":
-            builder.notes.append(
-                f"{source.shown}: the status of this eval is {status!r}"
-            )
+            builder.notes.append(UnfinishedRun(source.shown, str(status)))
         yield from _judged(rollouts, log, builder)
 
     def _must_be_of_one_task(self, task: str, source: Source) -> None:
@@ -614,13 +614,13 @@ def _means(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
     return means
 
 
-def _other_reducers(reducers: Mapping[str, set[JsonValue]]) -> Iterator[str]:
+def _other_reducers(
+    reducers: Mapping[str, set[JsonValue]],
+) -> Iterator[OtherReducers]:
     """Note the scores whose epochs the log does not reduce by the mean."""
     for column, names in reducers.items():
         if "mean" not in names:
-            by = ", ".join(sorted(map(str, names)))
-            note = f"{column}: the log's own numbers reduce the epochs of a sample by {by}, and "
-            yield note + "mean_reward is the mean of all epochs"
+            yield OtherReducers(column, tuple(sorted(map(str, names))))
 
 
 class _Archive(Protocol):

@@ -6,6 +6,12 @@ import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.model.rollout_notes import (
+    AggregatesAlone,
+    GroupsLeftOut,
+    LimitedRun,
+    ScoredOnce,
+)
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.format_keys import LM_EVAL_RESULTS
@@ -51,8 +57,7 @@ class LmEval(ToolLoader):
         documents, repeats = self._documents(source, name, _model(results))
         builder.positional = any(type(task) is int for task in documents)
         if repeats > 1:
-            note = f"{source.shown}: each document was answered {repeats} times and scored once"
-            builder.notes.append(f"{note}, which makes it one rollout")
+            builder.notes.append(ScoredOnce(source.shown, repeats))
         keys = ("configs", "versions", "n-samples", "results", "higher_is_better")
         stated = {key: results.object(key).get(str(name)) for key in keys}
         _compare(documents, stated, file, builder)
@@ -168,13 +173,8 @@ def _aggregates(
             rewards=names,
         )
     if left_out:
-        builder.notes.append(
-            f"{source.shown}: groups are left out: {', '.join(left_out)}"
-        )
-    builder.notes.append(
-        f"{source.shown} holds aggregates without samples: a drop is judged by Welch's test of "
-        "their standard errors, which pairs no questions; with --log_samples a smaller one is seen"
-    )
+        builder.notes.append(GroupsLeftOut(source.shown, tuple(left_out)))
+    builder.notes.append(AggregatesAlone(source.shown, option="--log_samples"))
 
 
 def _limit(results: Document) -> float | None:
@@ -233,9 +233,7 @@ def _compare(
     builder.compare(f"n-samples in {file}", count, len(documents))
     original = json_values.number(json_values.lookup(stated, "n-samples.original"))
     if count is not None and original is not None and count < original:
-        builder.notes.append(
-            f"{file}: the run was limited to {count} of the {original} documents of its task"
-        )
+        builder.notes.append(LimitedRun(file, documents=count, of=original))
     aggregations = _aggregations(stated)
     for key, value in json_values.mapping(stated["results"]).items():
         metric, _, filter_ = key.partition(",")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.model.rollout_notes import (
+    AmbiguousFailures,
+    UnsubmittedInstances,
+)
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.not_judged import RolloutError
@@ -29,11 +33,8 @@ _NOT_JUDGED: Final = {
     "error_ids": "error",
 }
 # lists of instances that a reader should know of, and the words of the note
-_NOTED: Final = {
-    "incomplete_ids": "instances that were not submitted are left out",
-    "ambiguous_failure_ids": "unresolved instances whose environment may have failed "
-    "(failure_reasons) count as unresolved",
-}
+_UNSUBMITTED: Final = "incomplete_ids"
+_AMBIGUOUS: Final = "ambiguous_failure_ids"
 _COUNTS: Final = {
     "resolved_instances": _RESOLVED,
     "unresolved_instances": "unresolved_ids",
@@ -85,10 +86,12 @@ class SweBench(ToolLoader):
         note = self._reports.note(source)
         if note is not None:
             builder.notes.append(note)
-        for name, words in _NOTED.items():
-            count = len(lists.get(name, ()))
-            if count:
-                builder.notes.append(f"{source.shown}: {words}: {count}")
+        unsubmitted = len(lists.get(_UNSUBMITTED, ()))
+        if unsubmitted:
+            builder.notes.append(UnsubmittedInstances(source.shown, unsubmitted))
+        ambiguous = len(lists.get(_AMBIGUOUS, ()))
+        if ambiguous:
+            builder.notes.append(AmbiguousFailures(source.shown, ambiguous))
         for key, name in _COUNTS.items():
             count = len(lists.get(name, ())) if name else len(judged)
             builder.compare(key, report.get(key), count)

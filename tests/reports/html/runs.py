@@ -221,6 +221,13 @@ def unreadable(folder):
     return page(folder)
 
 
+def unrecorded(folder):
+    """The baseline is not recorded."""
+    write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
+    write(folder, "a.bench.yaml", f"{ASKED}, baseline: true}}\n")
+    return page(folder)
+
+
 def judged(folder):
     """A scored run whose report tells of judges too."""
     left = evil(folder)

@@ -415,3 +415,9 @@ def test_the_last_runs_are_drawn(browser, pages):
     browser.find("[aria-labelledby=history] summary").click()
     assert len(browser.texts("[aria-labelledby=history] tbody tr")) == 2
     assert browser.messages() == []
+
+
+def test_what_is_to_be_typed_is_code(browser, pages):
+    browser.open(pages("unrecorded"))
+    assert "pytest --evalmetrics-update" in browser.texts(".hint code")
+    assert "`" not in browser.text(".hint")

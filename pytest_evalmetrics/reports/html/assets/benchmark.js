@@ -61,7 +61,7 @@ function commandLine(name, command) {
 function commandsOf(about) {
   const { fix } = about.lead;
   return h("div", { class: "commands" },
-    fix ? h("p", {}, h("span", { class: "muted" }, "What to do: "), own(fix)) : null,
+    fix ? h("p", {}, h("span", { class: "muted" }, "What to do: "), sentence(fix)) : null,
     about.again ? commandLine("Run again:", about.again) : null,
     about.accept ? commandLine("Accept the change:", about.accept) : null);
 }
@@ -281,7 +281,7 @@ function reasonEntry({ check, agents }, isLastHint) {
       check.gate === "data" ? null : h("code", {}, check.name),
       agents.length ? h("span", {}, "of ", names) : null),
     h("p", {}, own(check.reason)),
-    check.hint && isLastHint ? h("p", { class: "hint" }, check.hint) : null);
+    check.hint && isLastHint ? h("p", { class: "hint" }, sentence(check.hint)) : null);
 }
 
 function reasonsPart(about) {
@@ -396,7 +396,7 @@ function failedRow(row) {
   return h("li", { class: "error" },
     h("p", {}, h("code", { class: "place" }, row.row)),
     h("p", { class: "pre" }, row.reason),
-    row.hint ? h("p", { class: "hint" }, row.hint) : null);
+    row.hint ? h("p", { class: "hint" }, sentence(row.hint)) : null);
 }
 
 function failureKind(kind, isOnly) {

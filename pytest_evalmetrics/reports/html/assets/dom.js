@@ -29,6 +29,14 @@ const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), 
 // A text of a row or a file: its direction is its own, and stays within it.
 const own = (text) => h("bdi", { dir: "auto" }, text);
 
+// A sentence of ours: what is to be typed stands between backticks in it.
+function sentence(text) {
+  const parts = text.split("`");
+  const isPaired = parts.length % 2 === 1;
+  const shown = (part, at) => (at % 2 ? h("code", {}, part) : part);
+  return h("bdi", { dir: "auto" }, isPaired ? parts.map(shown) : text);
+}
+
 // The data beside the code, each part parsed when it is first asked for.
 const parsed = new Map();
 function data(id) {

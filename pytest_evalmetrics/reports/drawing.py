@@ -37,7 +37,9 @@ class Scale(msgspec.Struct, frozen=True):
     def column(self, value: float) -> int:
         """Return the column of a value."""
         span = self.high - self.low
-        share = (value - self.low) / span if span else 0.5
+        share = 0.5
+        if span:
+            share = (value - self.low) / span
         return round(share * (self.columns - 1))
 
 
@@ -59,25 +61,28 @@ def _marks(picture: Picture) -> list[float]:
 def drawn(picture: Picture, scale: Scale, strokes: Strokes) -> str:
     """Draw one interval; of marks that share a column one is drawn, the value first."""
     cells = [" "] * scale.columns
-    low, high = scale.column(picture.low), scale.column(picture.high)
+    low = scale.column(picture.low)
+    high = scale.column(picture.high)
     for column in range(low, high + 1):
         cells[column] = strokes.runs
     cells[low] = strokes.begins
     cells[high] = strokes.ends
     if picture.limit is not None:
-        cells[_free_column(picture, scale, cells)] = strokes.limit
+        column = _free_column(picture, picture.limit, scale, cells)
+        cells[column] = strokes.limit
     if picture.shows_zero:
         cells[scale.column(0.0)] = strokes.zero
     cells[scale.column(picture.value)] = strokes.value
     return "".join(cells).rstrip()
 
 
-def _free_column(picture: Picture, scale: Scale, cells: Sequence[str]) -> int:
+def _free_column(
+    picture: Picture, limit: float, scale: Scale, cells: Sequence[str]
+) -> int:
     """Return the column of the limit, or the next one where an end of the interval is in it."""
-    limit = 0.0 if picture.limit is None else picture.limit
     column = scale.column(limit)
     for end in (picture.low, picture.high):
-        beside = column + (1 if limit > end else -1)
+        beside = column + 1 if limit > end else column - 1
         is_taken = scale.column(end) == column and limit != end
         if is_taken and 0 <= beside < scale.columns and cells[beside] == " ":
             return beside
@@ -86,7 +91,11 @@ def _free_column(picture: Picture, scale: Scale, cells: Sequence[str]) -> int:
 
 def legend(picture: Picture, strokes: Strokes) -> str:
     """Explain the marks: ``│ 0  ┊ gate: no drop >= 0.01``."""
-    parts = [f"{strokes.zero} 0"] if picture.shows_zero else []
-    limit = "" if picture.limit is None else f"{strokes.limit} "
-    parts.append(f"{limit}{picture.text}")
+    parts = []
+    if picture.shows_zero:
+        parts.append(f"{strokes.zero} 0")
+    if picture.limit is None:
+        parts.append(picture.text)
+    else:
+        parts.append(f"{strokes.limit} {picture.text}")
     return "  ".join(parts).rstrip()

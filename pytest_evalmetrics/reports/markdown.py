@@ -41,9 +41,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     if not rows:
         return []
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    lines = [[header[i] for i in used], ["---"] * len(used)]
+    lines = [[header[i] for i in used]]
+    lines.append(["---"] * len(used))
     lines += [[row[i] for i in used] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in lines]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def folded(title: str, lines: Sequence[str]) -> list[str]:

@@ -95,13 +95,21 @@ def _lines(report: RunReport, written: Sequence[str], reading: Reading) -> Lines
     unknown_noise = run_wording.unknown_noise(results)
     if verbosity >= 0 and unknown_noise:
         yield f"note: {unknown_noise}", None
-    stale = run_wording.stale_baselines(results)
-    most = len(stale) if verbosity > 0 else _STALE
-    rest = "and {} more baselines that are too old (-v shows them)"
-    for text in capped(stale, most if verbosity >= 0 else 0, rest):
+    for text in _stale_baselines(results, verbosity):
         yield f"warning: {text}", "yellow"
     if written:
         yield f"artifacts: {', '.join(written)}", None
+
+
+def _stale_baselines(results: Sequence[BenchmarkResult], verbosity: int) -> list[str]:
+    """Name the baselines that are too old: with -v all of them, with -q how many there are."""
+    stale = run_wording.stale_baselines(results)
+    if verbosity > 0:
+        return stale
+    shown = _STALE if verbosity == 0 else 0
+    return capped(
+        stale, shown, "and {} more baselines that are too old (-v shows them)"
+    )
 
 
 def _plain(lines: Iterable[str]) -> Lines:
@@ -117,8 +125,10 @@ def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
         if cause.first in reading.explained:
             continue
         case = beginning(" ".join(cause.case.split()), _CASE)
-        yield from _plain(broken(f"    {case}", reading.width) if case else ())
-        yield from _plain([f"    {cause.command}"] if cause.command else ())
+        if case:
+            yield from _plain(broken(f"    {case}", reading.width))
+        if cause.command:
+            yield f"    {cause.command}", None
 
 
 def _colour(result: BenchmarkResult) -> str:
@@ -253,14 +263,17 @@ def _short_line(result: BenchmarkResult, reading: Reading) -> str:
     line = f"{title}  {', '.join(phrases)}".rstrip()
     if reading.width is None or columns_of(line) <= reading.width:
         return line
-    first = f"  {''.join(phrases[:1])}{CUT if phrases[1:] else ''}"
-    room = reading.width - columns_of(first)
+    first = phrases[0] if phrases else ""
+    others = phrases[1:]
+    room = reading.width - columns_of(f"  {first}")
+    if others:
+        room -= columns_of(CUT)
     if columns_of(title) > room:
         title = _short_title(result)
-    line = f"{title}  {''.join(phrases[:1])}"
-    if columns_of(line) > reading.width or not phrases[1:]:
+    line = f"{title}  {first}"
+    if columns_of(line) > reading.width or not others:
         return beginning(line, reading.width)
-    for phrase in phrases[1:]:
+    for phrase in others:
         longer = f"{line}, {phrase}"
         if columns_of(longer) + columns_of(CUT) > reading.width:
             return f"{line}{CUT}"
@@ -282,7 +295,9 @@ def _short_lines(
     """Write one line, or two so that numbers are whole; name a failure that is shown above."""
     if result.id in reading.explained:
         line = f"{_title(result)}  {', '.join(_failing_names(result))}"
-        return [line if reading.width is None else beginning(line, reading.width)]
+        if reading.width is not None:
+            line = beginning(line, reading.width)
+        return [line]
     stands_out = _colour(result) != COLOURS[Verdict.PASS]
     if not (stands_out or in_full):
         return [_short_line(result, reading)]
@@ -331,8 +346,10 @@ def _entry(result: BenchmarkResult, reading: Reading) -> Lines:
     everything = reading.verbosity > 0
     is_explained = result.id in reading.explained
     colour = _colour(result)
-    written = _explained_lines if is_explained else _agent_lines
-    for line in written(result, reading):
+    lines = _agent_lines(result, reading)
+    if is_explained:
+        lines = _explained_lines(result, reading)
+    for line in lines:
         yield line, colour
     details: list[str] = []
     if not is_explained:
@@ -366,7 +383,8 @@ def _agent_lines(result: BenchmarkResult, reading: Reading) -> list[str]:
         tasks, *others = sizes.pop()
         about += [f"each {tasks}", *others]
     seen = check_wording.seen_losses(result.checks)
-    about += [seen] if seen else []
+    if seen:
+        about.append(seen)
     lines = _phrases(title, about, reading.width)
     for agent in ordered:
         phrases = _metric_phrases(result, agent)
@@ -404,10 +422,13 @@ def _failing_names(result: BenchmarkResult) -> list[str]:
     for check in result.checks:
         if check.verdict is not Verdict.PASS:
             agents.setdefault(check.name, {})[check.agent] = None
-    return [
-        f"{name} ({', '.join(map(isolated, of_name))})" if any(of_name) else name
-        for name, of_name in agents.items()
-    ]
+    texts = []
+    for name, of_name in agents.items():
+        text = name
+        if any(of_name):
+            text += f" ({', '.join(map(isolated, of_name))})"
+        texts.append(text)
+    return texts
 
 
 def _phrases(
@@ -438,12 +459,16 @@ def _pieces(phrases: Sequence[str]) -> list[str]:
 def _agent_phrases(result: BenchmarkResult, agent: AgentResult) -> list[str]:
     seen = check_wording.seen_losses(result.checks)
     phrases = _metric_phrases(result, agent) + _size_phrases(agent)
-    return [*phrases, seen] if seen else phrases
+    if seen:
+        phrases.append(seen)
+    return phrases
 
 
 def _size_phrases(agent: AgentResult) -> list[str]:
     phrases = [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
-    return [*phrases, f"{agent.missing} missing"] if agent.missing else phrases
+    if agent.missing:
+        phrases.append(f"{agent.missing} missing")
+    return phrases
 
 
 def _metric_phrases(
@@ -531,8 +556,10 @@ def _common_notes(results: Iterable[BenchmarkResult]) -> Iterator[str]:
             text = f"{result.id}: {note_text(note)}"
             groups.setdefault(note.group, []).append(text)
     for first, *others in groups.values():
-        more = f" (and {many(len(others), 'more such note')}: -v)" if others else ""
-        yield first + more
+        text = first
+        if others:
+            text += f" (and {many(len(others), 'more such note')}: -v)"
+        yield text
 
 
 def _without_result(report: RunReport, *, everything: bool) -> Lines:
@@ -540,12 +567,12 @@ def _without_result(report: RunReport, *, everything: bool) -> Lines:
         f"INCONCLUSIVE  {item}  {why}" for item, why in run_wording.lost_ones(report)
     ]
     skipped = [f"{'SKIPPED':<12}  {item.id}  {item.reason}" for item in report.skipped]
-    most_lost = len(lost) if everything else _OTHERS_SHOWN
-    most_skipped = len(skipped) if everything else _OTHERS_SHOWN
-    rest = "... and {} more that were not evaluated (-v shows them)"
-    for line in capped(lost, most_lost, rest):
+    if not everything:
+        rest = "... and {} more that were not evaluated (-v shows them)"
+        lost = capped(lost, _OTHERS_SHOWN, rest)
+        rest = "... and {} more skipped (-v shows them)"
+        skipped = capped(skipped, _OTHERS_SHOWN, rest)
+    for line in lost:
         yield line, "red"
-    for line in capped(
-        skipped, most_skipped, "... and {} more skipped (-v shows them)"
-    ):
+    for line in skipped:
         yield line, "yellow"

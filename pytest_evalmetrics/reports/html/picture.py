@@ -224,36 +224,62 @@ _FEW = 12  # distinct values that get a bar each
 
 def histogram(now: Floats, was: Floats | None) -> Histogram | None:
     """Count a score's values in bars of equal width, or by value if there are few."""
-    columns = [now, np.empty(0) if was is None else was]
-    sides = [column[np.isfinite(column)] for column in columns]
-    if not len(sides[0]):
+    finite_now = now[np.isfinite(now)]
+    if not len(finite_now):
         return None
-    values = np.concatenate(sides)
-    at = _levels(values, _FEW)
-    width = 0.0
-    if at is not None:
-        counts = [
-            np.bincount(at.searchsorted(side), minlength=len(at)) for side in sides
-        ]
-    else:
-        low = float(values.min())
-        high = float(values.max())
-        edges = np.linspace(low, high, _BARS + 1)
-        if not (np.diff(edges) > 0).all():
-            return None  # values that differ by less than floats can split
-        at = (edges[:-1] + edges[1:]) / 2
-        width = (high - low) / _BARS
-        counts = [
-            np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides
-        ]
+    finite_was = np.empty(0)
+    was_is = None
+    if was is not None:
+        finite_was = was[np.isfinite(was)]
+        was_is = _statistics(finite_was, len(was))
+    bars = _bars_of(np.concatenate([finite_now, finite_was]))
+    if bars is None:
+        return None
+    counts_was = None
+    if len(finite_was):
+        counts_was = bars.counts_of(finite_was)
     return Histogram(
-        at=numbers(at),
-        width=_number(width),
-        now=counts[0].tolist(),
-        was=counts[1].tolist() if len(sides[1]) else None,
-        now_is=_statistics(sides[0], len(now)),
-        was_is=None if was is None else _statistics(sides[1], len(was)),
+        at=numbers(bars.at),
+        width=_number(bars.width),
+        now=bars.counts_of(finite_now),
+        was=counts_was,
+        now_is=_statistics(finite_now, len(now)),
+        was_is=was_is,
     )
+
+
+class _Bars(msgspec.Struct, frozen=True):
+    """Where the bars of a histogram are; of width 0 each stands for one value."""
+
+    at: Floats
+    width: float
+    low: float
+    high: float
+
+    def counts_of(self, values: Floats) -> list[int]:
+        """Count the values of each bar."""
+        if not self.width:
+            places = self.at.searchsorted(values)
+            counts = np.bincount(places, minlength=len(self.at))
+        else:
+            ends = (self.low, self.high)
+            counts, _ = np.histogram(values, bins=_BARS, range=ends)
+        result: list[int] = counts.tolist()
+        return result
+
+
+def _bars_of(values: Floats) -> _Bars | None:
+    """Choose bars for values; None for such as differ by less than floats can split."""
+    low = float(values.min())
+    high = float(values.max())
+    levels = _levels(values, _FEW)
+    if levels is not None:
+        return _Bars(at=levels, width=0.0, low=low, high=high)
+    edges = np.linspace(low, high, _BARS + 1)
+    if not (np.diff(edges) > 0).all():
+        return None
+    middles = (edges[:-1] + edges[1:]) / 2
+    return _Bars(at=middles, width=(high - low) / _BARS, low=low, high=high)
 
 
 def _statistics(values: Floats, count: int) -> Statistics | None:

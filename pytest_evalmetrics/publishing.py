@@ -13,7 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics import settings
 from pytest_evalmetrics.baselines.files import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
-from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.layout import in_natural_order, listed, natural_key
 from pytest_evalmetrics.model.reasons import XfailPassed
 from pytest_evalmetrics.model.results import Check, RunReport, SkippedItem
 from pytest_evalmetrics.model.scores import CallTotals
@@ -167,12 +167,14 @@ class RunResults:
         skipped: Mapping[str, str],
         deselected: Sequence[str],
     ) -> RunReport:
-        results = sorted(self.results.values(), key=lambda result: result.id)
+        results = sorted(
+            self.results.values(), key=lambda result: natural_key(result.id)
+        )
         return RunReport(
             benchmarks=tuple(results),
-            not_evaluated=tuple(sorted(lost)),
+            not_evaluated=tuple(in_natural_order(lost)),
             skipped=tuple(SkippedItem(*pair) for pair in sorted(skipped.items())),
-            deselected=tuple(sorted(deselected)),
+            deselected=tuple(in_natural_order(deselected)),
             history=self._history(results),
         )
 

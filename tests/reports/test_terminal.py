@@ -208,3 +208,18 @@ def test_a_quiet_line_that_is_too_long_leaves_out_the_file_before_a_number(
     project.run("-q").stdout.fnmatch_lines(
         ["PASS  ...::math  mean_reward 0.5000 (was 0.5000), 4 tasks, 8 rollouts"]
     )
+
+
+def test_benchmarks_stand_in_natural_order(project):
+    project.rollouts([[1.0], [1.0]])
+    names = "".join(
+        f"  - {{name: suite-{number}, rollouts: runs.jsonl}}\n" for number in (10, 2, 1)
+    )
+    project.write("all.bench.yaml", f"benchmarks:\n{names}")
+    lines = project.run("all.bench.yaml").stdout.lines
+    passing = [line.split()[1] for line in lines if line.startswith("PASS ")]
+    assert passing == [
+        "all.bench.yaml::suite-1",
+        "all.bench.yaml::suite-2",
+        "all.bench.yaml::suite-10",
+    ]

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.layout import natural_key
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.comparison import NoiseSource
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
@@ -281,7 +282,9 @@ class OverviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def in_order(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
     """Order benchmarks by their evidence, with expected failures at the end."""
-    return run_wording.by_evidence(sorted(results, key=lambda result: result.id))
+    return run_wording.by_evidence(
+        sorted(results, key=lambda result: natural_key(result.id))
+    )
 
 
 def overview(

@@ -171,3 +171,12 @@ def test_a_lone_task_whose_rollouts_repeat_each_other_shows_nothing():
     now = repeated(run(2, tasks=1, samples=8, searches=1), samples=8)
     changes, _ = compared(before, now)
     assert significant(changes) == set()
+
+
+def test_calls_of_tasks_that_are_left_out_are_no_tool():
+    rows = [*run(1, tasks=20), row(20, 0, [("delete", CITY)])]
+    table, _ = table_of(rows)
+    kept = table.where(table.task < 20)
+    changes, _ = compare_behaviour(Sides(before=kept, now=kept), None)
+    names = {change.name for change in changes if change.kind == "tool"}
+    assert names == {"search"}  # the others are called in each rollout

@@ -15,7 +15,7 @@ from pytest_evalmetrics.behaviour.gate import (
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.model.bounds import MoveBound, OrderBound, ShareBound
 from pytest_evalmetrics.model.reasons import NoBehaviour
-from pytest_evalmetrics.model.verdicts import Acceptance
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate
 from pytest_evalmetrics.spec.behaviour_keys import (
     BehaviourSpec,
     LimitSpec,
@@ -48,10 +48,11 @@ def changed(before, now, **keys):
     return list(check_changes(terms_of(**keys), sides_of(before, now)))
 
 
-def only(checks):
-    checks = list(checks)
-    assert len(checks) == 1
-    return checks[0]
+def only(found):
+    """Return the only one of some checks or reasons."""
+    found = list(found)
+    assert len(found) == 1
+    return found[0]
 
 
 RISE = {"tool_calls": LimitSpec(max_rise=0.1)}
@@ -141,6 +142,15 @@ def test_without_a_limit_nothing_is_checked():
     assert changed(ONE_CALL, TWO_CALLS) == []
 
 
+@pytest.mark.parametrize("before", [ONE_CALL, None])
+def test_each_check_belongs_to_the_gate_of_behaviour(before):
+    sides = None
+    if before is not None:
+        sides = sides_of(before, TWO_CALLS)
+    checks = list(check_changes(terms_of(order="same", **RISE), sides))
+    assert [check.gate for check in checks] == [Gate.BEHAVIOUR] * 2
+
+
 # -- order
 
 
@@ -201,6 +211,7 @@ DELETES = [row(0, 0, [("delete", CITY)]), *ONE_CALL[1:]]
 def test_a_forbidden_tool_fails_with_the_share_of_rollouts():
     check = ruled(DELETES, **FORBID)
     assert check.verdict is Verdict.FAIL
+    assert check.gate is Gate.BEHAVIOUR
     assert check.name == "behaviour tools forbid"
     assert check.value == 0.0333333
     assert check.bound == ShareBound(0.0)

@@ -5,6 +5,7 @@ from behaviour.making import CITY, row, run, table_of
 
 from pytest_evalmetrics.behaviour import compare_behaviour
 from pytest_evalmetrics.behaviour.changes import Sides
+from pytest_evalmetrics.behaviour.columns import STOP, TEXTS, texts_of, with_columns
 
 
 def compared(before, now):
@@ -180,3 +181,13 @@ def test_calls_of_tasks_that_are_left_out_are_no_tool():
     changes, _ = compare_behaviour(Sides(before=kept, now=kept), None)
     names = {change.name for change in changes if change.kind == "tool"}
     assert names == {"search"}  # the others are called in each rollout
+
+
+def test_the_four_most_frequent_reasons_of_an_end_are_compared():
+    table, _ = table_of(run(1, tasks=20))
+    texts = {name: texts_of(table, name) for name in TEXTS}
+    ends = ["a"] * 3 + ["b"] * 4 + ["c"] * 5 + ["d"] * 6 + ["e"] * 7 + ["stop"] * 55
+    ended = with_columns(table, table.scores, texts | {STOP: ends})
+    changes, _ = compare_behaviour(Sides(before=ended, now=ended), None)
+    names = {change.name for change in changes if change.kind == "stop"}
+    assert names == {"b", "c", "d", "e"}

@@ -37,11 +37,22 @@ def test_answers_in_other_words_are_found_beside_any_number_of_runs(count):
     assert churn.distance > churn.distance_floor
 
 
+def test_the_least_p_is_that_of_one_deal_in_2_000():
+    assert churn_of([run(1)], run(9, answer=OTHER_WORDS)).p == 0.0005
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(count):
     churn = churn_of([run(seed) for seed in range(count)], run(9))
     assert not churn.is_significant
     assert churn.distance == pytest.approx(churn.distance_floor, abs=0.02)
+
+
+def test_the_same_answers_give_the_same_p():
+    first = churn_of([run(1)], run(2))
+    again = churn_of([run(1)], run(2))
+    assert 0.01 < first.p < 1
+    assert again.p == first.p
 
 
 def test_one_rollout_of_each_task_and_one_run_show_no_floor():

@@ -85,6 +85,12 @@ def test_some_statuses_stop_everything_with_the_endpoints_words(client, code, se
     assert len(client.sender.bodies) == 1  # the first call goes alone
 
 
+def test_calls_that_waited_for_the_first_one_count_no_request(client):
+    with pytest.raises(EndpointError):
+        client(status(401)).ask_many(range(1000), 64)
+    assert client.usage.requests == 1
+
+
 @pytest.mark.parametrize("code", [401, 403])
 def test_a_refused_key_is_named_and_not_shown(client, code):
     with pytest.raises(EndpointError) as error:

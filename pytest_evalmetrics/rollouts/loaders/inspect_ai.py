@@ -109,9 +109,9 @@ class InspectAi(ToolLoader):
             members = [name for name in names if _is_sample(name)]
             samples = None
             if members or _logs_samples(log):
-                is_summarised = _SUMMARY in names
+                has_summaries = _SUMMARY in names and not log.get("invalidated")
                 samples = self._archived_samples(
-                    archive, members, log, source, is_summarised=is_summarised
+                    archive, members, source, has_summaries=has_summaries
                 )
             yield from self._of_log(builder, log, samples, source)
 
@@ -119,22 +119,19 @@ class InspectAi(ToolLoader):
         self,
         archive: _Archive,
         members: Sequence[str],
-        log: Document,
         source: Source,
         *,
-        is_summarised: bool,
+        has_summaries: bool,
     ) -> Iterator[JsonMapping]:
         """Read the summaries of samples where they are enough, else the samples."""
-        if is_summarised and not self.reads_records and not log.get("invalidated"):
+        if has_summaries and not self.reads_records:
             text = b'{"all":' + archive.read(_SUMMARY) + b"}"
             summaries = list(Document(text, source, _WHAT).items("all") or ())
-            # summaries of early versions lack usage and time
-            complete = all("model_usage" in s and "total_time" in s for s in summaries)
-            if len(summaries) >= len(members) and (complete or not members):
+            if _are_enough(summaries, members):
                 yield from summaries
                 return
+        keys = None if self.reads_records else (*_KEPT, "attachments")
         for name in members:
-            keys = None if self.reads_records else (*_KEPT, "attachments")
             yield Document(archive.read(name), source, _WHAT).whole(keys)
 
     def _of_log(
@@ -144,25 +141,19 @@ class InspectAi(ToolLoader):
         samples: Iterable[JsonMapping] | None,
         source: Source,
     ) -> Iterator[Rollout]:
-        version = log.get("version")
-        # the header alone, as other tools write it, has none
-        is_header = version is None and samples is None
-        if version not in _VERSIONS and not is_header:
-            known = ", ".join(map(str, _VERSIONS))
-            raise source.error(
-                f"this is {_WHAT} of version {version!r}; known are {known}",
-                hint="update pytest-evalmetrics, or convert it with: inspect log convert",
-            )
+        _must_be_of_known_version(log, source, has_samples=samples is not None)
         spec = log.object("eval")
         self._must_be_of_one_task(str(spec.get("task")), source)
         status = log.get("status") or "started"
-        if samples is None and status == "success":
+        rollouts: list[Rollout] = []
+        if samples is not None:
+            rollouts = self._last_attempts(samples, log, source)
+        elif status == "success":
             whole = _whole(spec, log.object("results"), source)
             if whole is not None:
                 builder.notes.append(AggregatesAlone(source.shown))
                 yield whole
                 return
-        rollouts = [] if samples is None else self._last_attempts(samples, log, source)
         if not rollouts:
             hint = "did the run fail? else run it without --no-log-samples, and give the whole log"
             raise source.error(
@@ -201,8 +192,10 @@ class InspectAi(ToolLoader):
             rollout = self._rollout(sample, agent, source)
             rollouts[rollout.task, rollout.sample] = rollout
         planned = _planned(spec, log.object("results"), source)
-        # a log with samples of another plan was put together from several
-        for id_, number in planned if rollouts.keys() <= set(planned) else ():
+        if not rollouts.keys() <= set(planned):
+            # a log with samples of another plan was put together from several
+            return list(rollouts.values())
+        for id_, number in planned:
             missing = self._rollout({"id": id_, "epoch": number + 1}, agent, source)
             error = RolloutError(kind="planned and not in the log", message=why)
             rollouts.setdefault((id_, number), structs.replace(missing, error=error))
@@ -272,6 +265,29 @@ def _judged(
         log.object("eval"), results, builder.scores
     ):
         builder.measured(f"inspect_ai {name}", columns, settings)
+
+
+def _must_be_of_known_version(
+    log: Document, source: Source, *, has_samples: bool
+) -> None:
+    version = log.get("version")
+    # the header alone, as other tools write it, has none
+    is_header = version is None and not has_samples
+    if version not in _VERSIONS and not is_header:
+        known = ", ".join(map(str, _VERSIONS))
+        raise source.error(
+            f"this is {_WHAT} of version {version!r}; known are {known}",
+            hint="update pytest-evalmetrics, or convert it with: inspect log convert",
+        )
+
+
+def _are_enough(summaries: Sequence[JsonMapping], members: Sequence[str]) -> bool:
+    """Check that there is a summary of each sample, with its usage and its time."""
+    if not members:
+        return True
+    # summaries of early versions lack usage and time
+    are_complete = all("model_usage" in s and "total_time" in s for s in summaries)
+    return are_complete and len(summaries) >= len(members)
 
 
 def _is_sample(member: str) -> bool:
@@ -422,8 +438,11 @@ def _prompt_tokens(model: JsonMapping) -> float | None:
 
 
 def _error(error: JsonValue) -> RolloutError | None:
-    message = error.get("message", "") if isinstance(error, dict) else error
-    return None if error is None else exception_of(message)
+    if error is None:
+        return None
+    if isinstance(error, dict):
+        return exception_of(error.get("message", ""))
+    return exception_of(error)
 
 
 def _error_of_sample(sample: JsonMapping, scores: JsonMapping) -> RolloutError | None:
@@ -487,9 +506,11 @@ def _number(value: JsonValue) -> JsonValue:
     """Take a value as inspect does; but other text stays text, where inspect makes it 0."""
     if not isinstance(value, str):
         return value
-    word = value if value in _NUMBERS else value.lower()
+    for word in (value, value.lower()):
+        if word in _NUMBERS:
+            return _NUMBERS[word]
     try:
-        return _NUMBERS[word] if word in _NUMBERS else float(value)
+        return float(value)
     except ValueError:
         return value
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.comparison import Floats, PairedMetric
 
 # of a metric's level, that this test takes beside it: both together keep the limit
-_SHARE = 0.1
+LEVEL_SHARE = 0.1
 _FEWEST = 7  # tasks
 
 
@@ -37,7 +37,7 @@ def typical_drop(damage: TaskDamage) -> TypicalDrop | None:
 
     That is for rates, and where a task's value is not the mean of its rewards.
     """
-    if not _has_extremes(damage):
+    if not has_extremes(damage):
         return None
     pair = damage.pair
     drop = float(stats.trimmed_mean(damage.values).mean)
@@ -45,14 +45,15 @@ def typical_drop(damage: TaskDamage) -> TypicalDrop | None:
     return TypicalDrop(
         drop=drop,
         p=_with_run_noise(damage, drop, _log_p(damage)) if drop > 0 else 1.0,
-        level=_SHARE * damage.share,
+        level=LEVEL_SHARE * damage.share,
         task=pair.tasks[most_hidden],
         before=_value(pair.baseline, most_hidden),
         now=_value(pair.current, most_hidden),
     )
 
 
-def _has_extremes(damage: TaskDamage) -> bool:
+def has_extremes(damage: TaskDamage) -> bool:
+    """Check whether most tasks are tested beside the mean: not of rates."""
     pair = damage.pair
     given = damage.given
     if pair.bounded or pair.difference is not None or pair.extreme:
@@ -70,13 +71,7 @@ def _value(values: Floats | None, task: int) -> float:
 
 def _log_p(damage: TaskDamage) -> float:
     """Return the log of the one-sided p of ranks that don't depend on the side."""
-    before, now = _ranks(damage.pair)
-    offsets_before = damage.pair.rewards_baseline.offsets
-    offsets_now = damage.pair.rewards_current.offsets
-    mean_before = np.add.reduceat(before, offsets_before[:-1]) / np.diff(offsets_before)
-    mean_now = np.add.reduceat(now, offsets_now[:-1]) / np.diff(offsets_now)
-    # from -1 to 1: the chance that a rollout of the run is worse, less that it's better
-    worse = np.round(damage.sign * (mean_before - mean_now), 12)
+    worse = rank_damage(damage.pair, damage.sign)
     test = stats.mean_test(worse, damage.clusters, LEVEL)
     if math.isnan(test.mid_p) and test.se > 0 and worse.mean() > 0:
         milder = stats.winsorised_t(worse, damage.clusters)
@@ -84,10 +79,27 @@ def _log_p(damage: TaskDamage) -> float:
     log_p = math.log(test.p) if math.isnan(test.log_tail) else test.log_tail
     if not _is_unequal(damage.pair):
         return log_p
+    before, now = _ranks(damage.pair)
     relabelled = stats.relabel_test(
-        (before, offsets_before), (now, offsets_now), sign=damage.sign
+        (before, damage.pair.rewards_baseline.offsets),
+        (now, damage.pair.rewards_current.offsets),
+        sign=damage.sign,
     )
     return max(log_p, math.log(relabelled.mid_p))
+
+
+def rank_damage(pair: PairedMetric, sign: float) -> Floats:
+    """Return how much worse the run's rollouts rank within each task, shape (tasks,).
+
+    From -1 to 1: the chance that one of the run is worse than one of the baseline, less
+    the chance that it is better.
+    """
+    before, now = _ranks(pair)
+    offsets_before = pair.rewards_baseline.offsets
+    offsets_now = pair.rewards_current.offsets
+    mean_before = np.add.reduceat(before, offsets_before[:-1]) / np.diff(offsets_before)
+    mean_now = np.add.reduceat(now, offsets_now[:-1]) / np.diff(offsets_now)
+    return np.asarray(np.round(sign * (mean_before - mean_now), 12))
 
 
 def _is_unequal(pair: PairedMetric) -> bool:

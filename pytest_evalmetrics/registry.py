@@ -277,41 +277,34 @@ class Registry:
         best = max(matches, key=lambda entry: (entry.level, entry.name == name))
         for other in matches:
             if other.folder and other.folder not in _chain(best.folder):
-                raise self._twice(
-                    name, f" in this run: in {other.place} and in {best.place}"
-                )
-            if (
-                Scope.active
-                and other.level < best.level
-                and not same(other.target, best.target)
-            ):
-                note = ReplacedName(
-                    kind=self.kind,
-                    name=name,
-                    place=best.place,
-                    replaced="" if other.level == 0 else other.place,
-                )
-                Scope.active.notes[note] = None
+                where = f" in this run: in {other.place} and in {best.place}"
+                raise self._twice(name, where)
+            if other.level < best.level and not same(other.target, best.target):
+                self._note_replaced(name, best, other)
         return best
+
+    def _note_replaced(self, name: str, best: _Entry, other: _Entry) -> None:
+        """Note in the current scope that a registration takes the place of another."""
+        if Scope.active is None:
+            return
+        note = ReplacedName(
+            kind=self.kind,
+            name=name,
+            place=best.place,
+            replaced="" if other.level == 0 else other.place,
+        )
+        Scope.active.notes[note] = None
 
     def _add(self, new: _Entry) -> None:
         for entry in list(self._entries):
-            if entry.level != new.level or entry.folder != new.folder:
+            if not _compete(entry, new):
                 continue
-            pair = entry.name, new.name  # pass@1 is one of pass@{k}
-            if numbers_in(*pair) is None and numbers_in(*reversed(pair)) is None:
-                continue
-            twin = same(entry.target, new.target)
-            # the file was imported once more, perhaps under another module name
-            again = (
-                new.file and entry.file == new.file and entry.module is not new.module
-            )
-            if entry.name == new.name and (twin or again):
+            is_same = same(entry.target, new.target)
+            is_same_name = entry.name == new.name
+            if is_same_name and (is_same or _is_imported_again(entry, new)):
                 self._entries.remove(entry)
-            elif not twin:
-                named = ""
-                if entry.name != new.name:
-                    named = f" as {entry.name!r}"
+            elif not is_same:
+                named = "" if is_same_name else f" as {entry.name!r}"
                 raise self._twice(
                     new.name, f": by {entry.origin}{named} and by {new.origin}"
                 )
@@ -343,6 +336,20 @@ class Registry:
                 ) from error
             if not inspect.ismodule(target):  # importing a module ran its decorators
                 self._add(_Entry(name, target, 1))
+
+
+def _compete(one: _Entry, other: _Entry) -> bool:
+    """Check whether two registrations are for one name of one place, as pass@1 and pass@{k}."""
+    if one.level != other.level or one.folder != other.folder:
+        return False
+    is_of_family = numbers_in(one.name, other.name) is not None
+    return is_of_family or numbers_in(other.name, one.name) is not None
+
+
+def _is_imported_again(entry: _Entry, new: _Entry) -> bool:
+    """Check whether a file was imported once more, perhaps under another module name."""
+    is_same_file = bool(new.file) and entry.file == new.file
+    return is_same_file and entry.module is not new.module
 
 
 @lru_cache(maxsize=1)  # reading the metadata of every package is slow

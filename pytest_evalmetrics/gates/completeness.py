@@ -116,7 +116,8 @@ def _missing_line(line_of: LineOf) -> int:
 def _check_tasks(
     spec: BenchmarkSpec, found: Completeness, *, agent: str, line_of: LineOf
 ) -> Check | None:
-    wanted, tasks = spec.expect.tasks, len(found.table.tasks)
+    wanted = spec.expect.tasks
+    tasks = len(found.table.tasks)
     if wanted is None:
         return None
     reasons: tuple[MissingTasks | ExtraTasks, ...] = ()
@@ -155,7 +156,8 @@ def _check_rollouts(
     verdict = Verdict.PASS
     reasons: tuple[TooManyRollouts | TooFewRollouts, ...] = ()
     if len(more):
-        value, verdict = found.most, Verdict.FAIL
+        value = found.most
+        verdict = Verdict.FAIL
         too_many = TooManyRollouts(
             tasks=_task_counts(found.table, more),
             count=len(more),
@@ -198,7 +200,8 @@ def _check_missing(
     spec: BenchmarkSpec, found: Completeness, *, agent: str, line: int
 ) -> Check:
     meaning, limit = missing_policy(spec.expect)
-    unscored, total = int(found.lacking.sum()), int(found.expected.sum())
+    unscored = int(found.lacking.sum())
+    total = int(found.expected.sum())
     is_filled = isinstance(meaning, float) and unscored > 0
     counted = found.absent + unscored
     if is_filled and spec.expect.max_missing is None:

@@ -87,7 +87,8 @@ def check_broken(
     acceptance: Acceptance,
 ) -> Check:
     """Compare the tasks that broke with ``max_broken``; None is what can't be compared."""
-    verdict, value = Verdict.INCONCLUSIVE, None
+    verdict = Verdict.INCONCLUSIVE
+    value = None
     reasons: tuple[Reason, ...]
     if flips is None:
         reasons = (UncomparableTasks(),)

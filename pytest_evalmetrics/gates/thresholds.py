@@ -107,12 +107,15 @@ def _judged(
 def _out_of_bounds(
     estimate: Estimate, value: float, threshold: Threshold
 ) -> OutOfBounds | None:
-    low, high = threshold.min, threshold.max
+    low = threshold.min
+    high = threshold.max
     # a mean of seven passes in ten is not always 0.7 to the last bit
     if low is not None and not reaches(value, low):
-        side, bound = "below", low
+        side = "below"
+        bound = low
     elif high is not None and not stays_within(value, high):
-        side, bound = "above", high
+        side = "above"
+        bound = high
     else:
         return None
     return OutOfBounds(

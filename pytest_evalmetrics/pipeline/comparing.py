@@ -521,13 +521,15 @@ def _by_value(
     terms: ComparisonTerms, run: AgentRun, text: str, value: float | None
 ) -> Check:
     """Hold a number without rollouts against the baseline's, or the history's."""
-    benchmark, estimate = terms.benchmark, run.result.estimates[text]
+    benchmark = terms.benchmark
+    estimate = run.result.estimates[text]
     is_said = settings_of(benchmark).gate_of(text).direction is not None
     if estimate.by_hook and not is_said:
         reason = UnknownDirection(metric=text, score="", by_hook=True)
         return _unjudged(terms, run, text, reason, "metrics", text)
     rule = rule_of(benchmark, text, bounded=False)
-    anchors, anchor = terms.reference.anchors, None
+    anchors = terms.reference.anchors
+    anchor = None
     if anchors is not None:
         anchor = anchors.anchor(
             run.result.agent,
@@ -580,7 +582,8 @@ def _cannot_fail(
     reason = _unreachable_drop(terms.benchmark, text, gated.compared)
     if reason is None:
         return None
-    pair, rule = gated.compared.pair, gated.compared.rule
+    pair = gated.compared.pair
+    rule = gated.compared.rule
     path = settings_of(terms.benchmark).path_of(text, reason.key)
     return Check(
         gate=Gate.BASELINE,
@@ -603,7 +606,8 @@ def _unreachable_drop(
     benchmark: Benchmark, text: str, compared: ComparisonInput
 ) -> CannotFail | None:
     """Return the drop that a file asks for and that no rewards can show."""
-    rule, pair = compared.rule, compared.pair
+    rule = compared.rule
+    pair = compared.pair
     before = pair.value_baseline
     is_relative = rule.rule is RuleName.RELATIVE
     has_limit = rule.rule in _LIMITED

@@ -54,7 +54,8 @@ def judge_agent(
     look: Look | None,
 ) -> Iterator[Check]:
     """Check one agent's completeness, its single tasks and its thresholds."""
-    spec, line_of = benchmark.spec, benchmark.line_of
+    spec = benchmark.spec
+    line_of = benchmark.line_of
     complete = gates.check_completeness(
         spec, agent.completeness, agent=agent.shown, line_of=line_of
     )
@@ -286,10 +287,14 @@ def unfailable(
         collapsed = [_at_worst(run, gated) for run in collapsed]
     lost = compare_agents(terms, collapsed)
     is_lost = all(_gets_worse(gated) for one in lost for gated in one.judgeable)
-    if not is_lost or any(map(_could_fail, judge_comparisons(terms, lost))):
+    if not is_lost:
         return None
-    # nothing proves a loss, but that of everything is INCONCLUSIVE where all was good
-    if all(_is_uniform(gated) for gated in tested):
+    checks = judge_comparisons(terms, lost)
+    if any(_could_fail(check) for check in checks):
+        return None
+    # nothing proves a loss, but that of everything is no pass where all was good
+    is_told = any(check.verdict.fails for check in checks)
+    if is_told and all(_is_uniform(gated) for gated in tested):
         return None
     first = tested[0].compared
     reason = NothingCanFail(

@@ -166,7 +166,8 @@ def power_of_tables(
     sharing = max(sum(numbers), 1) * benchmarks
     for agent, table in tables.items():
         of_runs = recorded.get(agent, (table,))
-        n, k = len(table.tasks), _rollouts_of_next(of_runs[-1])
+        n = len(table.tasks)
+        k = _rollouts_of_next(of_runs[-1])
         for name in benchmark.spec.gated:
             power = Power(agent, name, n, k, math.nan, 0.0, None, source)
             try:
@@ -280,9 +281,11 @@ def _noise_of_runs(
 def _assumed(
     benchmark: Benchmark, error: EvalMetricsError, *, benchmarks: int
 ) -> Power:
-    spec, name = benchmark.spec, benchmark.spec.gated[0]
+    spec = benchmark.spec
+    name = benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
-    k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
+    k = spec.num_samples or 1
+    rule = rule_of(benchmark, name, bounded=True)
     unknown = Power(
         agent="",
         metric=name if tasks else "",
@@ -314,9 +317,11 @@ def _metric_power(
     recorded: _Recorded,
 ) -> Power:
     table = recorded.table
-    metric, k = plan.names.bind(power.metric), power.rollouts
+    metric = plan.names.bind(power.metric)
+    k = power.rollouts
     rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
-    values, n = rewards.numbers, len(rewards)
+    values = rewards.numbers
+    n = len(rewards)
     on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
     parts = metric.parts(rewards)
     rule = rule_of(
@@ -536,7 +541,8 @@ class _Thinned:
         size = mean * (1 - mean) / spread - 1
         most = int(counts.max()) + 1
         kinds, times = np.unique(counts * most + passed, return_counts=True)
-        sizes, ups = kinds // most, kinds % most
+        sizes = kinds // most
+        ups = kinds % most
         rng = np.random.Generator(np.random.PCG64(0))
         shape = (len(kinds), _CHANCES)
         fails = (1 - mean) * size + sizes - ups
@@ -558,7 +564,8 @@ class _Thinned:
     def _moments(self, share: float) -> tuple[_Numbers, _Numbers]:
         """Return the mean and the variance of each value, over repeated runs."""
         chance = self.chance * (1 - share)
-        first, second = np.zeros_like(chance), np.zeros_like(chance)
+        first = np.zeros_like(chance)
+        second = np.zeros_like(chance)
         for j, value in enumerate(self.values.tolist()):
             ways = math.comb(self.k, j) * chance**j * (1 - chance) ** (self.k - j)
             first += ways * value
@@ -587,7 +594,8 @@ def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float
     """Return the standard error of the difference of two runs, by drawing rollouts anew."""
     rng = np.random.Generator(np.random.PCG64(0))
     counts = rewards.counts
-    starts, sizes = np.repeat(rewards.offsets[:-1], counts), np.repeat(counts, counts)
+    starts = np.repeat(rewards.offsets[:-1], counts)
+    sizes = np.repeat(counts, counts)
     drawn = []
     for _ in range(max(20, min(_REPLICATES, _DRAWN // max(len(rewards.values), 1)))):
         at = starts + (rng.random(len(sizes)) * sizes).astype(int)
@@ -600,13 +608,16 @@ def _sampling_variance(
     metric: metrics.BoundMetric, rewards: TaskRewards, k: int
 ) -> float:
     """Estimate the variance of a task's value between runs, by resampling its rollouts."""
-    parts, rng = metric.parts(rewards), np.random.Generator(np.random.PCG64(0))
+    parts = metric.parts(rewards)
+    rng = np.random.Generator(np.random.PCG64(0))
     if parts is None or parts.combine is not None or not parts.held.any():
         return math.nan
     held = np.flatnonzero(parts.held)
-    counts, offsets = rewards.counts[held], np.arange(len(held) + 1) * k
+    counts = rewards.counts[held]
+    offsets = np.arange(len(held) + 1) * k
     replicates = max(20, min(_REPLICATES, _DRAWN // (len(held) * k)))
-    total, squares = np.zeros(len(held)), np.zeros(len(held))
+    total = np.zeros(len(held))
+    squares = np.zeros(len(held))
     for _ in range(replicates):
         drawn = rng.random((len(held), k)) * counts[:, None]
         at = rewards.offsets[held][:, None] + drawn.astype(np.int64)

@@ -218,3 +218,19 @@ def test_a_loss_that_could_only_be_inconclusive_is_no_gate_to_record(tmp_path):
     rewards = [[1, 0, 1], [0, 1, 0], [1, 1, 0]]
     (reason,) = refusals(recorded(tmp_path, rewards, metric="pass@3"))
     assert (reason.metric, reason.tasks, reason.rollouts) == ("pass@3", 3, 3)
+
+
+class OwnMean:
+    """A metric of the user's own, without a range."""
+
+    name = "own_mean"
+    direction = "higher"
+
+    def compute(self, task_rewards):
+        return sum(sum(task) / len(task) for task in task_rewards) / len(task_rewards)
+
+
+def test_a_metric_whose_loss_of_everything_would_pass_is_no_gate_to_record(tmp_path):
+    own = "stages.test_single_tasks:OwnMean"
+    (reason,) = refusals(recorded(tmp_path, [[1], [1], [1]], metric=own))
+    assert (reason.tasks, reason.rollouts) == (3, 1)

@@ -86,8 +86,12 @@ def test_some_statuses_stop_everything_with_the_endpoints_words(client, code, se
 
 
 def test_calls_that_waited_for_the_first_one_count_no_request(client):
-    with pytest.raises(EndpointError):
-        client(status(401)).ask_many(range(1000), 64)
+    async def three_calls():
+        calls = [client.call(name) for name in ("a", "b", "c")]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    errors = client(status(401)).run(three_calls())
+    assert [type(error) for error in errors] == [EndpointError] * 3
     assert client.usage.requests == 1
 
 

@@ -302,7 +302,8 @@ def comparison_details(check: Check) -> Iterator[str]:
         yield f"{many(facts.removed.count, 'task', 'is')} only in the baseline: {names}"
     if facts.excluded.count:
         names = listed(facts.excluded.tasks, _TASKS_NAMED, facts.excluded.count)
-        yield f"without a value on one side, and left out: task {names}"
+        tasks = many(facts.excluded.count, "task", "is")
+        yield f"{tasks} left out, without a value on one side: {names}"
 
 
 def flip_text(task: TaskChange) -> str:

@@ -73,7 +73,7 @@ def test_a_quantile_alone_wants_no_reward_and_its_own_column_in_each_row(project
     result = project.run("--snapshot-update")
     result.stdout.fnmatch_lines(
         [
-            "*7 rollouts have no x (task 36, 37, 38 and 1 more)*",
+            "*7 rollouts have no x (tasks 36, 37, 38 and 1 more)*",
             "*the score 'reward' is in no row*",
         ]
     )

@@ -73,7 +73,9 @@ def missing_rewards(reason: MissingRewards) -> str:
         parts.append(_unscored(reason))
     text = " and ".join(parts)
     if reason.counted:
-        share = reason.counted / reason.rollouts if reason.rollouts else 0.0
+        share = 0.0
+        if reason.rollouts:
+            share = reason.counted / reason.rollouts
         text += f", {share * 100:.3g} % of {many(reason.rollouts, 'rollout')}"
     return text + _outcome(reason)
 
@@ -89,7 +91,8 @@ def _unscored(reason: MissingRewards) -> str:
     elif len(reason.columns) > 1:
         lacking = f"not all of {columns}"
     tasks = listed(reason.tasks, _NAMED, reason.task_count)
-    return f"{rollouts} {lacking} (task {tasks})"
+    word = "task" if reason.task_count == 1 else "tasks"
+    return f"{rollouts} {lacking} ({word} {tasks})"
 
 
 def _outcome(reason: MissingRewards) -> str:

@@ -22,6 +22,13 @@ CASES = [
     ),
     (PowerGap.ALL_ALIKE, "the rollouts of each task are all alike"),
     (PowerGap.FEW_VARY, "too few tasks pass, or fail, to say which drop is found"),
+    (
+        PowerGap.ONLY_COLLAPSE,
+        (
+            "there are too few tasks to test their mean, and their rollouts prove large "
+            "losses alone, such as that of everything"
+        ),
+    ),
     (PowerError("there is no score f1"), "there is no score f1"),
 ]
 

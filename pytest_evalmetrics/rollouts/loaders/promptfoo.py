@@ -274,10 +274,10 @@ def _has_error(row: JsonMapping) -> bool:
 
 def _has_no_output(row: JsonMapping) -> bool:
     """Check for a failure without a reason, which a result without output is."""
-    failed_without_reason = (
-        row.get("failureReason") == 0 and row.get("success") is False
-    )
-    return failed_without_reason and not row.get("gradingResult")
+    if row.get("failureReason") != 0 or row.get("success") is not False:
+        return False
+    response = json_values.mapping(row.get("response"))
+    return not row.get("gradingResult") and not response.get("output")
 
 
 def _parts(results: Sequence[JsonObject]) -> list[Part]:

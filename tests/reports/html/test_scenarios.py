@@ -4,7 +4,6 @@ import base64
 import functools
 import http.server
 import threading
-import time
 
 import pytest
 from reports.html import scenarios
@@ -121,15 +120,12 @@ def test_a_judges_reasons_stand_on_both_sides(shown):
     assert browser.texts(".sides > div > figure .reason") == ["It names the cause.", "It names a wrong cause."]  # fmt: skip
 
 
-def test_a_thousand_benchmarks_are_painted_soon_in_a_small_page(shown, pages):
-    began = time.perf_counter()
+def test_a_thousand_benchmarks_are_a_small_page_that_paints_few_of_them_first(
+    shown, pages
+):
     browser = shown("thousand")
-    assert time.perf_counter() - began < 20
     assert pages("thousand").stat().st_size < 3_000_000
-    painted = browser.run(
-        "return performance.getEntriesByName('first-contentful-paint')[0].startTime"
-    )
-    assert painted < 2_000  # a machine that does other things; alone it takes 200
+    assert browser.run("return document.querySelectorAll('*').length") < 5_000
     assert browser.text(".lead") == "Of 1,000 benchmarks, 10 fail."
     assert "Fail" in browser.text(".overview tbody tr")
     assert "false alarms" in browser.text(".verdict").lower()

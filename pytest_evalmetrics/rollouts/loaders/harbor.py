@@ -262,17 +262,24 @@ def _compare(job: Found, trials: Sequence[Rollout], builder: ChunkBuilder) -> No
         scores[f"{trial.agent}__{source}"].append(trial.scores)
     evals = json_values.mapping(job.document.object("stats").get("evals"))
     for key, stats in evals.items():
-        if not scores[key]:
-            continue
-        names = {name for rewards in scores[key] for name in rewards} or {"reward"}
-        for metric in json_values.objects(json_values.mapping(stats).get("metrics")):
-            for metric_name, stated in metric.items():
-                is_only = metric_name == "mean" and len(names) == 1
-                reward = next(iter(names)) if is_only else metric_name
-                if reward in names:
-                    claim = f"the mean {reward} of {key}, a missing one counted as 0,"
-                    mean = _mean(reward, scores[key])
-                    builder.compare(claim, stated, mean, where=job.name)
+        if scores[key]:
+            for reward, stated in _stated_means(stats, scores[key]):
+                claim = f"the mean {reward} of {key}, a missing one counted as 0,"
+                mean = _mean(reward, scores[key])
+                builder.compare(claim, stated, mean, where=job.name)
+
+
+def _stated_means(
+    stats: JsonValue, scores: Sequence[JsonMapping]
+) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the rewards of an agent's trials, each with the mean that its job states."""
+    names = {name for rewards in scores for name in rewards} or {"reward"}
+    for metric in json_values.objects(json_values.mapping(stats).get("metrics")):
+        for name, stated in metric.items():
+            if name in names:
+                yield name, stated
+            elif name == "mean" and len(names) == 1:
+                yield next(iter(names)), stated
 
 
 def _mean(reward: str, scores: Sequence[JsonMapping]) -> float:

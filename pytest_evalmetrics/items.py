@@ -47,7 +47,11 @@ from pytest_evalmetrics.reports.power import power_lines
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
 from pytest_evalmetrics.session.beside_retry import RunsAgain
 from pytest_evalmetrics.session.evaluation_session import session_of
-from pytest_evalmetrics.session.item_reports import PAYLOADS, failure_text
+from pytest_evalmetrics.session.item_reports import (
+    PAYLOADS,
+    VERDICT_PROPERTY,
+    failure_text,
+)
 from pytest_evalmetrics.session.registration import let_register
 from pytest_evalmetrics.session.workers import shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
@@ -369,7 +373,7 @@ def _with_reason(
 def _properties(payload: Payload, prefix: str) -> Iterator[tuple[str, object]]:
     """Yield the verdict and the key metrics, for JUnit and other readers of properties."""
     entry = payload["entry"]
-    yield f"{prefix}evalmetrics.verdict", entry["verdict"]
+    yield f"{prefix}{VERDICT_PROPERTY}", entry["verdict"]
     agents = entry["agents"]
     for agent in agents:
         whose = prefix

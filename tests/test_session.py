@@ -184,6 +184,22 @@ def test_a_strict_xfail_that_passes_fails_in_the_reports_too(some):
     )
 
 
+def test_a_strict_xfail_that_passes_keeps_the_properties_of_others(some):
+    test = """
+import pytest
+
+@pytest.mark.xfail(strict=True)
+def test_good(evalmetrics, record_property):
+    record_property("lint.verdict", "PASS")
+    evalmetrics.check([1])
+"""
+    some.write("test_strict.py", test)
+    some.run("--junitxml", "junit.xml", "test_strict.py")
+    junit = (some.path / "junit.xml").read_text(encoding="utf-8")
+    assert 'name="lint.verdict" value="PASS"' in junit
+    assert 'evalmetrics.verdict" value="FAIL"' in junit
+
+
 def test_an_xfail_of_a_file_covers_no_failure_that_pytest_shows(some):
     some.write(
         "good.bench.yaml",

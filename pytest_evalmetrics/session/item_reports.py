@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.reports.failure_layout import FailureText, Page
     from pytest_evalmetrics.reports.payload import Payload
 
-PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
+# the results of an item's benchmarks
+PAYLOADS = pytest.StashKey["list[Payload]"]()
+VERDICT_PROPERTY = "evalmetrics.verdict"  # of a benchmark, for JUnit
 _RESULTS = "evalmetrics"  # on a report; other plugins may read it
 _FAILURE = "evalmetrics_failure"  # of a worker, on a report
 # of a report: an expected failure that passed, where the test's marks are strict
@@ -78,10 +80,14 @@ def passes_wrongly(report: pytest.TestReport) -> bool:
 
 def _fail_properties(item: pytest.Item, report: pytest.TestReport) -> None:
     """Write FAIL for the verdicts of a test that passes and should not."""
-    properties = []
+    properties: list[tuple[str, object]] = []
     for name, value in item.user_properties:
-        is_good_verdict = name.endswith(".verdict") and value in ("PASS", "WARN")
-        properties.append((name, "FAIL" if is_good_verdict else value))
+        # behind the label of a check; others may record verdicts of their own
+        is_verdict = name.endswith(VERDICT_PROPERTY)
+        if is_verdict and value in ("PASS", "WARN"):
+            properties.append((name, "FAIL"))
+        else:
+            properties.append((name, value))
     # JUnit takes those of teardown
     report.user_properties[:] = properties
     item.user_properties[:] = properties

@@ -52,7 +52,7 @@ def test_the_message_names_the_slice_its_numbers_and_its_tasks(tmp_path):
     assert text.startswith(
         "1 of 5 slices got worse: mean_reward[lang=de] (1 to 0.3125, p = "
     )
-    assert "12 of its 12 tasks: t0, t1" in text
+    assert "12 of its 12 tasks: t0, t2, t3" in text
 
 
 def test_beside_a_median_alone_the_mean_reward_of_slices_is_tested(tmp_path):

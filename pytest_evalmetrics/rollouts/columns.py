@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
     #: Reads the texts among the values of a score as numbers.
-    ReadTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
+    ReadTexts: TypeAlias = Callable[[Sequence[JsonValue]], Sequence[JsonValue]]
 
 
 _MAX_DOTS = 9  # in a path; each one doubles its possible meanings
@@ -203,7 +203,7 @@ class Columns:
     def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
         """Yield the problems of a row's values as messages and hints."""
 
-        def first(nodes: Iterable[Node]) -> Any:
+        def first(nodes: Iterable[Node]) -> JsonValue:
             return next((record[n] for n in nodes if record.get(n) is not None), None)
 
         sample = first(self.sample)
@@ -235,12 +235,12 @@ class Columns:
 
     def _problems_of_lists(self, record: Record) -> Iterator[tuple[str, str]]:
         """Yield the problems of a row's lists of verdicts."""
-        lists = {
-            name: record[node]
-            for name, nodes in self._mapped.items()
-            for node in nodes
-            if isinstance(record.get(node), list)
-        }
+        lists: dict[str, list[JsonValue]] = {}
+        for name, nodes in self._mapped.items():
+            for node in nodes:
+                held = record.get(node)
+                if isinstance(held, list):
+                    lists[name] = held
         if lists and any(record.get(node) is not None for node in self.sample):
             problem = f"{next(iter(lists))!r} is a list of verdicts, which are a task's"
             yield f"{problem} attempts, and the row has a sample index", _NO_SAMPLE
@@ -252,7 +252,7 @@ class Columns:
 
     def _problems_of_task(self, record: Record) -> Iterator[tuple[str, str]]:
         """Yield the problems of the values that make up a row's task id."""
-        values: list[Any] = []
+        values: list[JsonValue] = []
         for path, nodes in self._task_parts.items():
             met = any(node.kinds for node in nodes)
             value = next((record[n] for n in nodes if record.get(n) is not None), None)
@@ -328,7 +328,7 @@ class Columns:
         return error
 
     def learn_column(
-        self, node: Node, values: Sequence[Any], places: NDArray[np.int64]
+        self, node: Node, values: Sequence[JsonValue], places: NDArray[np.int64]
     ) -> None:
         """Learn the kinds of a table's column of numbers, texts and None."""
         self._learnt += 1
@@ -510,7 +510,7 @@ class Values:
         check: Callable[[int], object],
         *,
         parsed: Mapping[int, Record] | None = None,
-        numbers: Mapping[Node, Sequence[Any]] | None = None,
+        numbers: Mapping[Node, Sequence[JsonValue]] | None = None,
     ) -> None:
         self.places = places
         self.check = check  # refuses a row with invalid values, with the reason
@@ -557,7 +557,7 @@ class Values:
             held = self.at(node)
             columns[node] = [held[row] for row in rows]
         for node in nodes:
-            verdicts: list[Any] = []
+            verdicts: list[JsonValue] = []
             for value, count in zip(self.at(node), attempts, strict=True):
                 given = value if isinstance(value, list) else [value]
                 verdicts += given[:count] + [None] * (count - len(given))
@@ -567,7 +567,7 @@ class Values:
     def _records(self) -> Iterable[Record]:
         return (self._parsed or {}).values()
 
-    def must_be(self, kinds: set[type], values: Sequence[Any]) -> None:
+    def must_be(self, kinds: set[type], values: Sequence[object]) -> None:
         """Check the rows whose values are of other kinds."""
         if not kinds.issuperset(map(type, values)):
             for index, value in enumerate(values):
@@ -617,7 +617,7 @@ class Values:
         return np.array(list(map(_float, values))), given
 
 
-def joint_id(parts: Sequence[Any]) -> str | None:
+def joint_id(parts: Sequence[JsonValue]) -> str | None:
     r"""Join the parts of a task id with slashes: ``algebra/12``; None without any.
 
     A slash or a backslash within a part is escaped, and null is written ``null``, so that no
@@ -628,7 +628,7 @@ def joint_id(parts: Sequence[Any]) -> str | None:
     return "/".join(map(_id_part, parts))
 
 
-def _id_part(part: Any) -> str:
+def _id_part(part: JsonValue) -> str:
     if part is None:
         return "null"
     if part == "null":
@@ -636,14 +636,14 @@ def _id_part(part: Any) -> str:
     return str(part).replace("\\", r"\\").replace("/", r"\/")
 
 
-def _float(value: Any) -> float:
+def _float(value: JsonValue) -> float:
     try:
         return float(value) if isinstance(value, int | float) else math.nan
     except OverflowError:
         return math.inf
 
 
-def _number_first(values: tuple[Any, ...]) -> Any:
+def _number_first(values: tuple[JsonValue, ...]) -> JsonValue:
     """Choose the first number, else the first value that is not None."""
     given = [v for v in values if v is not None]
     return next(
@@ -651,7 +651,9 @@ def _number_first(values: tuple[Any, ...]) -> Any:
     )
 
 
-def _content_part(columns: Sequence[Sequence[Any]], row: int) -> Any:
+def _content_part(
+    columns: Sequence[Sequence[JsonValue | msgspec.Raw]], row: int
+) -> JsonValue:
     """Decode the first value of a row among several places."""
     for column in columns:
         value = column[row]

@@ -6,7 +6,7 @@ import codecs
 import json
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from zlib import crc32
 
 import msgspec
@@ -120,7 +120,7 @@ class JsonLines:
         ):  # rows are alike: one may show all columns
             learn(0)
         while start < count:
-            decoded: list[Any] = []
+            decoded: list[msgspec.Struct] = []
             parsed: dict[int, Record] = {}
             new = False
             decode = self._decoder.decode

@@ -10,13 +10,15 @@ import re
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import astuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.json_types import JsonValue
 
 _TYPES: Final = (type(None), bool, int, float, str, dict, list)
 KINDS: Final[dict[type, int]] = {kind: 1 << bit for bit, kind in enumerate(_TYPES)}
@@ -66,7 +68,7 @@ class Node:
                 nodes += [place] if size == len(parts) else place.declare(rest)
         return nodes
 
-    def learn(self, value: Any, where: tuple[int, int], record: Record) -> bool:
+    def learn(self, value: JsonValue, where: tuple[int, int], record: Record) -> bool:
         """Learn the kind of a parsed value, and return whether it is new at this place."""
         kind = KINDS[type(value)]
         new = not self.kinds & kind
@@ -97,7 +99,7 @@ class Node:
         return place
 
 
-Record = dict[Node, Any]
+Record: TypeAlias = "dict[Node, JsonValue]"
 
 
 def _clean(text: str) -> str:
@@ -114,11 +116,13 @@ class Decoder(msgspec.Struct, frozen=True):
     inner: Sequence[tuple[Decoder, int]]
 
     @property
-    def decode(self) -> Callable[[memoryview], Any]:
+    def decode(self) -> Callable[[memoryview], msgspec.Struct]:
         """The function that decodes one row, or raises."""
         return _json_decoder(self.struct).decode
 
-    def values(self, objects: Sequence[Any]) -> Iterator[tuple[Node, Sequence[Any]]]:
+    def values(
+        self, objects: Sequence[msgspec.Struct]
+    ) -> Iterator[tuple[Node, Sequence[Any]]]:
         """Yield the wanted places in decoded rows, with their values."""
         columns = list(zip(*map(astuple, objects), strict=True))
         for place, field in self.wanted:
@@ -175,14 +179,16 @@ def object_decoder(node: Node) -> Decoder:
         members,
         rename={name: place.key for name, place in members.items()},
         # a place that can't be declared is left to the reader that refused rows get
-        forbid_unknown_fields=node.open or len(members) < len(places),
+        is_closed=node.open or len(members) < len(places),
     )
 
 
 def _decoder(
     members: Mapping[str, Node | None],
     rename: Mapping[str, str] | None = None,
-    **options: bool,
+    *,
+    array_like: bool = False,
+    is_closed: bool = False,
 ) -> Decoder:
     fields: list[tuple[str, Any]] = []
     wanted = []
@@ -194,7 +200,8 @@ def _decoder(
             wanted.append((place, index))
         if decoder is not None and (decoder.wanted or decoder.inner):
             inner.append((decoder, index))
-    struct = _struct(tuple(fields), tuple((rename or {}).items()), **options)
+    names = tuple((rename or {}).items())
+    struct = _struct(tuple(fields), names, array_like=array_like, is_closed=is_closed)
     return Decoder(struct, struct(), wanted, inner)
 
 
@@ -208,11 +215,18 @@ _json_decoder = lru_cache(maxsize=256)(msgspec.json.Decoder)
 def _struct(
     fields: tuple[tuple[str, Any], ...],
     rename: tuple[tuple[str, str], ...],
-    **options: Any,
+    *,
+    array_like: bool,
+    is_closed: bool,
 ) -> type[msgspec.Struct]:
     defaults = [
         (name, kind, _NULL if kind is msgspec.Raw else None) for name, kind in fields
     ]
     return msgspec.defstruct(
-        "_Row", defaults, gc=False, rename=dict(rename) or None, **options
+        "_Row",
+        defaults,
+        gc=False,
+        rename=dict(rename) or None,
+        array_like=array_like,
+        forbid_unknown_fields=is_closed,
     )

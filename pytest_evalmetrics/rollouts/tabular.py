@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.row_schema import Node
+    from pytest_evalmetrics.rollouts.row_schema import Node, Record
 
 INDEX: Final = "_index"  # the unnamed first column of pandas, which is no score
 _ROWS: Final = 1 << 15  # of a chunk
@@ -75,7 +75,7 @@ class Csv:
                     index: int, block: Sequence[tuple[int, list[str]]] = block
                 ) -> None:
                     place, row = block[index]
-                    record = {
+                    record: Record = {
                         node: self._read.get(node, _number)(cell)
                         for node, cell in zip(nodes, row, strict=True)
                     }

@@ -172,6 +172,11 @@ IDS = {
         path="runs",
         outcome=asks(r"'\xe90' and 'e\u03010' are two tasks"),
     ),
+    "numbered objects with ids of their own, below the settings": one(
+        "r.json",
+        {"meta": {"model": "m"}, "rows": {str(n): row for n, row in enumerate(ROWS)}},
+        reads(OF_PARTS),
+    ),
     "a mean among the keys": one(
         "r.json",
         {**{f"q{n}": PARTS[n] for n in TASKS}, "average": 0.22},

@@ -10,7 +10,8 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     reward_name,
     task_name,
 )
-from pytest_evalmetrics.rollouts.guess.layouts import GroupKind, ListKind, layouts
+from pytest_evalmetrics.rollouts.guess.groups import GroupKind
+from pytest_evalmetrics.rollouts.guess.layouts import ListKind, layouts
 from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
 from pytest_evalmetrics.rollouts.guess.seen_columns import seen_columns
 from pytest_evalmetrics.rollouts.guess.sketch import sketch

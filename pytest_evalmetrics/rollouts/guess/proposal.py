@@ -23,11 +23,11 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     lists_failures,
     lists_parts,
 )
+from pytest_evalmetrics.rollouts.guess.groups import GroupKind
+from pytest_evalmetrics.rollouts.guess.keyed_values import is_error
 from pytest_evalmetrics.rollouts.guess.layouts import (
-    GroupKind,
     Layout,
     ListKind,
-    is_error,
     is_table_by_columns,
     layouts,
 )

@@ -20,7 +20,8 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     last_part,
     task_name,
 )
-from pytest_evalmetrics.rollouts.guess.layouts import GroupKind, ListKind
+from pytest_evalmetrics.rollouts.guess.groups import GroupKind
+from pytest_evalmetrics.rollouts.guess.layouts import ListKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -250,6 +251,9 @@ def _rank(rows: _Rows, column: SeenColumn, *, is_verdict: bool) -> TaskName:
         is_own = not is_record_id
     elif name is TaskName.PLAIN_ID:
         numbers_rows = column.path == _POSITION and not column.are_texts
+        # the keys of numbered objects count them
+        counts_rows = column.path == _KEY and all(map(str.isdecimal, column.texts))
+        numbers_rows = numbers_rows or counts_rows
         is_own = not numbers_rows and not is_record_id
     elif name is TaskName.QUESTION:
         is_own = column.are_texts

@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 
 from pytest_evalmetrics.errors import RegistryError, closest, did_you_mean
-from pytest_evalmetrics.model.run_notes import ReplacedBuiltin, ReplacedName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from importlib.metadata import EntryPoint
     from types import CodeType, FrameType
+
+    from pytest_evalmetrics.model.run_notes import ReplacedBuiltin, ReplacedName
 
 T = TypeVar("T")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -287,6 +288,8 @@ class Registry:
         """Note in the current scope that a registration takes the place of another."""
         if Scope.active is None:
             return
+        from pytest_evalmetrics.model.run_notes import ReplacedName  # rare
+
         note = ReplacedName(
             kind=self.kind,
             name=name,

@@ -5,9 +5,9 @@ import json
 import pytest
 
 UPDATE = "--snapshot-update"
-GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
-WORSE = [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
-BASELINE = "metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: true"
+GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]] * 2
+WORSE = [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0], *GOOD[4:]]
+BASELINE = "metrics: [pass@1]\nexpect: {tasks: 8}\nbaseline: true"
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded):
     recorded.bench(text.replace("[pass@1]", "[pass^2, pass@1]"))
     recorded.run(UPDATE).stdout.fnmatch_lines(
         [
-            "*pass^2 0.2500 (new)",
-            "*pass@1 0.6250 -> 0.5000",
-            "*mean/reward 0.6250 -> 0.6238",
+            "*pass^2 0.3750 (new)",
+            "*pass@1 0.6250 -> 0.5625",
+            "*mean/reward 0.6250 -> 0.6244",
         ]
     )
     kept = json.loads(recorded.baseline().read_text())["agents"]["agent"]["tasks"]["0"]
@@ -43,7 +43,7 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded):
     recorded.bench(BASELINE)
     recorded.run(UPDATE).stdout.fnmatch_lines(
         [
-            "        pass^2 0.2500 -> no longer recorded",
+            "        pass^2 0.3750 -> no longer recorded",
             "        as before: pass@1, mean/reward",
         ]
     )

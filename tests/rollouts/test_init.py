@@ -438,7 +438,12 @@ def test_init_says_what_its_gates_detect_and_what_a_drop_of_005_takes(project):
 def test_init_says_why_nothing_is_known_of_too_few_tasks(project):
     project.write("r.jsonl", attempts(3))
     written = project.run("--evalmetrics-init", "r.jsonl").stdout
-    written.fnmatch_lines(["  pass@1, pass@4, pass^4: not known: *"])
+    written.fnmatch_lines(
+        [
+            "  pass@1: not known: there are too few tasks to test their mean, *",
+            "  pass@4, pass^4: not known: 3 tasks: no drop of any size can reach *",
+        ]
+    )
 
 
 def test_no_threshold_is_made_of_the_seconds_that_promptfoo_allows(project, acceptance):

@@ -21,6 +21,9 @@ from pytest_evalmetrics.gc_pause import collector_paused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Python 3.12 starts with 375 frozen objects, other versions with none
+_FROZEN_BY_PYTHON = 1_000
+
 
 def import_for_good(load: Callable[[], None]) -> None:
     """Import modules without collections meanwhile, and keep the collector off them.
@@ -31,7 +34,7 @@ def import_for_good(load: Callable[[], None]) -> None:
         _on_new_stack(load)
         load()  # raises what went wrong there
     # who froze objects too would not want them to be seen again
-    if not gc.get_freeze_count():
+    if gc.get_freeze_count() < _FROZEN_BY_PYTHON:
         gc.freeze()
         atexit.register(_unfreeze_for_project)
 

@@ -10,7 +10,7 @@ from pytest_evalmetrics.import_for_good import import_for_good
 
 FROZEN_AT_EXIT = """
 import atexit, gc
-atexit.register(lambda: print("frozen:", gc.get_freeze_count() > 0))
+atexit.register(lambda: print("frozen:", gc.get_freeze_count() > 1_000))
 from pytest_evalmetrics.import_for_good import import_for_good
 import_for_good(lambda: None)
 """

@@ -406,39 +406,64 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
 
 def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, Note]:
     """Take some of the tasks of a table, by a hash of the seed and their content; with a note."""
-    first = np.unique(table.task, return_index=True)[1]
-    contents = (
-        np.zeros(len(first), "S1") if table.content is None else table.content[first]
-    )
-    by = None if spec.by is None else table.categories.get(spec.by)
-    codes = np.zeros(len(first), np.int64) if by is None else by.codes[first]
-    ranked: dict[int, list[tuple[bytes, str, int]]] = {}
-    tasks = zip(map(str, table.tasks), contents.tolist(), codes.tolist(), strict=True)
-    for at, (task, content, code) in enumerate(tasks):
-        key = f"{spec.seed}\0{content.decode() or task}".encode()
-        ranked.setdefault(code, []).append(
-            (blake2b(key, digest_size=8).digest(), task, at)
-        )
-    total = len(first)
-    size = min(spec.tasks, len(first))
-    names = {code: "" if by is None else by.labels[code] for code in ranked}
-    groups = sorted(ranked, key=names.__getitem__)
-    shares = [divmod(len(ranked[code]) * size, total) for code in groups]
-    counts = {code: whole for code, (whole, _) in zip(groups, shares, strict=True)}
-    by_rest = sorted(range(len(groups)), key=lambda at: -shares[at][1])
-    for at in by_rest[: size - sum(counts.values())]:
-        counts[groups[at]] += 1
-    taken = np.zeros(total, dtype=bool)
-    for code, count in counts.items():
-        taken[[at for _, _, at in sorted(ranked[code])[:count]]] = True
+    total = len(table.tasks)
+    size = min(spec.tasks, total)
+    members = _members_of_groups(table, spec.by)
+    sizes = {group: len(tasks) for group, tasks in members.items()}
+    counts = _shares(sizes, size)
+    order = _order_of_draw(table, spec.seed)
+    is_drawn = np.zeros(total, dtype=bool)
+    for group, tasks in members.items():
+        ranked = sorted(tasks, key=order.__getitem__)
+        is_drawn[ranked[: counts[group]]] = True
     note = DrawnSample(drawn=size, tasks=total)
-    if spec.by is not None and by is not None:
-        drawn_groups = tuple(
-            DrawnGroup(names[code], counts[code], len(ranked[code])) for code in groups
-        )
-        note = structs.replace(note, by=spec.by, groups=drawn_groups)
-    drawn = table if taken.all() else table.where(taken[table.task])
-    return drawn, note
+    if spec.by is not None and spec.by in table.categories:
+        groups = [DrawnGroup(name, counts[name], sizes[name]) for name in members]
+        note = structs.replace(note, by=spec.by, groups=tuple(groups))
+    if is_drawn.all():
+        return table, note
+    return table.where(is_drawn[table.task]), note
+
+
+def _members_of_groups(table: RolloutTable, by: str | None) -> dict[str, list[int]]:
+    """List the places of each group's tasks, by its label; one group without a field."""
+    category = None
+    if by is not None:
+        category = table.categories.get(by)
+    if category is None:
+        return {"": list(range(len(table.tasks)))}
+    first_rows = np.unique(table.task, return_index=True)[1]
+    members: dict[str, list[int]] = {}
+    for place, code in enumerate(category.codes[first_rows].tolist()):
+        members.setdefault(category.labels[code], []).append(place)
+    return dict(sorted(members.items()))
+
+
+def _shares(sizes: Mapping[str, int], size: int) -> dict[str, int]:
+    """Share out a sample among groups by their sizes, by the largest remainders."""
+    total = sum(sizes.values())
+    counts = {}
+    remainders = {}
+    for group, members in sizes.items():
+        counts[group], remainders[group] = divmod(members * size, total)
+    largest_first = sorted(sizes, key=remainders.__getitem__, reverse=True)
+    for group in largest_first[: size - sum(counts.values())]:
+        counts[group] += 1
+    return counts
+
+
+def _order_of_draw(table: RolloutTable, seed: int) -> list[tuple[bytes, str]]:
+    """Return what orders the tasks of a draw: a hash of the seed and their content, or their id."""
+    names = [str(task) for task in table.tasks]
+    contents = [b""] * len(names)
+    if table.content is not None:
+        first_rows = np.unique(table.task, return_index=True)[1]
+        contents = table.content[first_rows].tolist()
+    order = []
+    for name, content in zip(names, contents, strict=True):
+        key = f"{seed}\0{content.decode() or name}".encode()
+        order.append((blake2b(key, digest_size=8).digest(), name))
+    return order
 
 
 def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:

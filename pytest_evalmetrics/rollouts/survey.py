@@ -15,7 +15,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.json_types import object_of
-from pytest_evalmetrics.layout import listed, many, visible
+from pytest_evalmetrics.layout import in_natural_order, listed, many, visible
 from pytest_evalmetrics.model.rollout_table import STATED_ERROR
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.folders import FolderFiles, files_in
@@ -412,7 +412,7 @@ def _evidence(table: RolloutTable, column: NDArray[np.float64]) -> dict[str, str
     given = column[np.isfinite(column)]
     evidence = {
         "rows": many(len(table), "row"),
-        "task": f"{many(len(tasks), 'task')} ({listed(sorted(map(str, tasks)), 3)})",
+        "task": f"{many(len(tasks), 'task')} ({listed(in_natural_order(map(str, tasks)), 3)})",
     }
     if len(given):
         evidence["reward"] = (
@@ -477,7 +477,7 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
         if least < most:
             each = f"{least} to {each}"
         of_agent = f"agent {agent}: " if len(parts) > 1 else ""
-        names = listed(part.tasks, _TASKS_LISTED)
+        names = listed(in_natural_order(part.tasks), _TASKS_LISTED)
         yield f"{of_agent}{many(len(part.tasks), 'task')}, {each} each: {names}"
     width = max(map(len, table.scores), default=0)
     for name, column in table.scores.items():

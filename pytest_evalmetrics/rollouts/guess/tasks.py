@@ -140,28 +140,48 @@ def choose_task(
         )
     others = [path for path in candidates if path not in (*paths, best)][: _SHOWN - 1]
     if not paths:
+        alternatives = " or ".join(others) or "another field"
         return TaskChoice(
             paths=(),
             reason=f"task: not clear, the same {best} has several questions",
-            question=f"{best} (not unique) or {' or '.join(others) or 'another field'}?",
+            question=f"{best} (not unique) or {alternatives}?",
             agent=agent,
         )
-    count = len({*zip(*(columns[path].texts for path in paths), strict=True)})
-    shown = paths[0] if len(paths) == 1 else f"[{', '.join(paths)}]"
-    tail = f"; or {', '.join(others)}" if others else ""
-    counted = f"{many(count, 'value')} in {many(len(columns[paths[0]].values), 'row')}"
-    content = question if question not in (None, *paths) else None
-    if content is not None and not rows.depends(
-        content, [*paths, *([agent] if agent else [])]
-    ):
-        content = None
     return TaskChoice(
         paths=paths,
-        reason=f"task: {shown}, {counted}{tail}",
+        reason=_reason(rows, paths, others),
         sample=sample,
         agent=agent,
-        content=content,
+        content=_content(rows, paths, question, agent),
     )
+
+
+def _reason(rows: _Rows, paths: Sequence[str], others: Sequence[str]) -> str:
+    """Say which fields are the task, how many there are, and what else it could be."""
+    columns = [rows.columns[path] for path in paths]
+    tasks = set(zip(*(column.texts for column in columns), strict=True))
+    shown = f"[{', '.join(paths)}]"
+    if len(paths) == 1:
+        shown = paths[0]
+    values = many(len(tasks), "value")
+    reason = f"task: {shown}, {values} in {many(len(columns[0].values), 'row')}"
+    if others:
+        reason += f"; or {', '.join(others)}"
+    return reason
+
+
+def _content(
+    rows: _Rows, paths: Sequence[str], question: str | None, agent: str | None
+) -> str | None:
+    """Return the question's field, if each task of an agent has one; None if it is the task."""
+    if question is None or question in paths:
+        return None
+    group = list(paths)
+    if agent is not None:
+        group.append(agent)
+    if not rows.depends(question, group):
+        return None
+    return question
 
 
 def _of_similar_ids(path: str, ids: tuple[str, str]) -> TaskChoice:

@@ -273,22 +273,16 @@ def unfailable(
         return None
     reference = Reference(runs={run.result.agent: [run.table] for run in runs})
     terms = ComparisonTerms(benchmark=benchmark, plan=plan, reference=reference)
-    asked = [
-        judgeable
-        for compared in compare_agents(terms, runs)
-        for judgeable in compared.judgeable
-    ]
-    tested = [judgeable for judgeable in asked if _is_test_of_scores(judgeable, runs)]
-    # anything else, such as a number of a hook, fails by its size
-    if not tested or len(tested) < len(asked):
+    tested = _tested_scores(compare_agents(terms, runs), runs)
+    if not tested:
         return None
     collapsed = list(runs)
     for gated in tested:
         collapsed = [_at_worst(run, gated) for run in collapsed]
     lost = compare_agents(terms, collapsed)
-    is_lost = all(_gets_worse(gated) for one in lost for gated in one.judgeable)
-    if not is_lost:
-        return None
+    for compared in lost:
+        if not all(_gets_worse(judgeable) for judgeable in compared.judgeable):
+            return None
     checks = judge_comparisons(terms, lost)
     if any(_could_fail(check) for check in checks):
         return None
@@ -296,12 +290,29 @@ def unfailable(
     is_told = any(check.verdict.fails for check in checks)
     if is_told and all(_is_uniform(gated) for gated in tested):
         return None
-    first = tested[0].compared
+    return _nothing_can_fail(benchmark, tested[0])
+
+
+def _tested_scores(
+    compared: Sequence[AgentComparison], runs: Sequence[AgentRun]
+) -> list[Gated]:
+    """List the gated metrics; none if one is not tested: it fails by its size."""
+    tested: list[Gated] = []
+    for agent in compared:
+        for judgeable in agent.judgeable:
+            if not _is_test_of_scores(judgeable, runs):
+                return []
+            tested.append(judgeable)
+    return tested
+
+
+def _nothing_can_fail(benchmark: Benchmark, gated: Gated) -> Check:
+    compared = gated.compared
     reason = NothingCanFail(
-        metric=first.pair.name,
-        tasks=len(first.pair.tasks),
-        rollouts=int(first.pair.rewards_baseline.counts.max(initial=0)),
-        alpha=first.rule.alpha,
+        metric=compared.pair.name,
+        tasks=len(compared.pair.tasks),
+        rollouts=int(compared.pair.rewards_baseline.counts.max(initial=0)),
+        alpha=compared.rule.alpha,
     )
     return Check(
         gate=Gate.BASELINE,

@@ -131,6 +131,7 @@ class Columns:
         # NeMo Gym writes numbers; the rows of others may hold texts and lists of them
         self._lenient = bool(of_table or fields.task or fields.reward)
         self._texts: dict[str, NumberTexts] = {}
+        self._decimal = request.decimal
         for nodes in self._mapped.values() if self._lenient else ():
             for node in nodes:
                 node.verdicts = True
@@ -355,6 +356,16 @@ class Columns:
                 (self._usage if usage else self._scores).setdefault(name)
                 node.wanted = True
 
+    def is_needed(self, node: Node) -> bool:
+        """Check whether a place holds a score that has to be a number."""
+        return any(name in self._needed for name, _ in self._scores_at(node))
+
+    def must_be_clear(self, source: Source) -> None:
+        """Refuse a file of which a needed score has cells that can be read in two ways."""
+        for name, texts in self._texts.items():
+            if name in self._needed:
+                texts.must_be_clear(source)
+
     def chunk(self, values: Values, source: Source) -> Chunk:
         """Make columns of some rows."""
         attempts = self._attempts(values)
@@ -425,7 +436,7 @@ class Columns:
         is_needed = name in self._needed
         texts = self._texts.get(name)
         if texts is None and self._lenient:
-            texts = self._texts[name] = NumberTexts(name)
+            texts = self._texts[name] = NumberTexts(name, self._decimal)
         read_texts = None
         if texts is not None:
             read_texts = partial(

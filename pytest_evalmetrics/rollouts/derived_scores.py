@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.rollouts.json_values import lookup
+from pytest_evalmetrics.rollouts.number_texts import approximate
 from pytest_evalmetrics.rollouts.source import short
 from pytest_evalmetrics.spec.sources import JointField
 
@@ -74,6 +76,9 @@ class DerivedScore(msgspec.Struct, frozen=True):
             return value
         if value is None and "null" not in self.points:
             return None
+        number = approximate(text) if isinstance(value, str) else math.nan
+        if text not in self.points and math.isfinite(number):
+            text = value_text(number)  # 1.000 is the code 1
         if text not in self.points:
             guess = did_you_mean(text, self.points, what="it has")
             entry = f"map: {{{self.name}: {{{json.dumps(text)[:_SHOWN]}: null}}}}"

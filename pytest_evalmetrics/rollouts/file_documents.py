@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from pytest_evalmetrics.rollouts.json_files import (
     read_document,
 )
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader
+from pytest_evalmetrics.rollouts.number_texts import are_unclear
 from pytest_evalmetrics.spec.sources import FieldMap
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.sources import ShapeSpec
 
 TABLES: Final = ("csv", "parquet", "arrow")
+_BLOCK: Final = 4000  # rows whose cells show together how numbers are written
 _PLAIN: Final = Request(FieldMap())
 _is_number = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?").fullmatch
 _CELLS: Final[JsonObject] = {"": None, "true": True, "false": False}
@@ -46,17 +49,22 @@ class PlacedRow(msgspec.Struct, frozen=True):
         return cls(place=place, value=value, at=source.at(place), file=source.shown)
 
 
-def documents(source: Source) -> Iterator[PlacedRow | list[JsonValue]]:
-    """Yield the content of a file: rows or lines, or one document that may be a list."""
+def documents(
+    source: Source, decimal: str | None = None
+) -> Iterator[PlacedRow | list[JsonValue]]:
+    """Yield the content of a file: rows or lines, or one document that may be a list.
+
+    `decimal` is the decimal sign of a CSV file, if the benchmark file declares it.
+    """
     kind = recognise(source)
     if kind.name in TABLES:
         loader = kind.load()(_PLAIN)
         if not isinstance(loader, RowLoader):
             raise TypeError(f"the loader of {kind.name} yields no rows")
-        for place, cells in loader.rows(source):
-            values = cells
-            if kind.name == "csv":
-                values = {name: _cell(str(cell)) for name, cell in cells.items()}
+        rows = loader.rows(source)
+        if kind.name == "csv":
+            rows = _with_values(rows, decimal)
+        for place, values in rows:
             yield PlacedRow.of(source, place, values)
         return
     source.must_be_text()
@@ -83,10 +91,35 @@ def _is_lines(source: Source) -> bool:
         return next(lines, None) is not None
 
 
-def _cell(cell: str) -> JsonValue:
+def _with_values(
+    rows: Iterator[tuple[int, JsonObject]], decimal: str | None
+) -> Iterator[tuple[int, JsonObject]]:
+    """Parse the cells of CSV rows, except dots that may separate thousands."""
+    while block := list(islice(rows, _BLOCK)):
+        names = list(block[0][1])
+        as_text = set(names) if decimal == "," else set()
+        if decimal is None:
+            as_text = {
+                name
+                for name in names
+                if are_unclear(str(cells[name]) for _, cells in block)
+            }
+        for place, cells in block:
+            yield (
+                place,
+                {
+                    name: _cell(str(cell), keeps_dots=name in as_text)
+                    for name, cell in cells.items()
+                },
+            )
+
+
+def _cell(cell: str, *, keeps_dots: bool) -> JsonValue:
     """Parse a cell of CSV; ids such as 007 stay text."""
     text = cell.strip()
     match = _is_number(text)
+    if match is not None and match[2] and keeps_dots:
+        return cell
     if match is None:
         return _CELLS.get(text.lower(), cell)
     return float(text) if match[2] or match[3] else int(text)

@@ -80,6 +80,7 @@ class JsonLines:
                 ):
                     parse(rows.row(index), source)
             yield from self._decode(rows, source)
+        self._columns.must_be_clear(source)
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
         """Yield the rows, see `TextLoader`."""

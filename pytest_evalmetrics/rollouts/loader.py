@@ -59,6 +59,9 @@ class Request(msgspec.Struct, frozen=True):
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
     #: The scores of ``map:``, ``missing:``, ``all:`` and ``any:``, for the loaders of tools.
     derived: tuple[DerivedScore, ...] = ()
+    decimal: str | None = (
+        None  #: The decimal sign of numbers that are text, if declared.
+    )
 
 
 class NotFinite(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """Numbers that are written as text: ``4,186``, ``85 %``, ``0,75``.
 
-One cell does not show how it is meant: ``4,186`` is 4186 in English and 4.186 in German. All
-cells of a column together usually do, so a column is read in the one way that fits all of them.
+One cell does not show how it is meant: ``4,186`` is 4186 in English and 4.186 in German, and
+``1.100`` may be 1.1 or 1100. All cells of a column together usually do, so a column is read in the
+one way that fits all of them. Where two ways fit, ``decimal:`` of the benchmark file says which.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.rollouts.format_keys import csv_separator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +34,10 @@ _text_of_number = re.compile(
 ).fullmatch
 _PLAIN_NUMBERS: Final = "write plain numbers, such as 4186 and 0.75"
 _LARGE: Final = 1000  # from here on, whole numbers have a thousands separator
+_CELLS: Final = 3  # in a message
+# a sign that may separate thousands, or be the decimal sign, as a leading zero would show
+_with_dot = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}").fullmatch
+_with_comma = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}").fullmatch
 
 
 class Writing(msgspec.Struct, frozen=True):
@@ -77,6 +84,8 @@ SPACED: Final = Writing(
     decimal=".",
 )
 _WRITINGS: Final = (PLAIN, ENGLISH, CONTINENTAL, SPACED)
+#: The ways of writing with the decimal sign that a benchmark file declares.
+_DECLARED: Final = {".": (PLAIN, ENGLISH, SPACED), ",": (CONTINENTAL,)}
 
 
 def is_number_text(text: str) -> bool:
@@ -106,17 +115,28 @@ def _agree(first: _Cell, second: _Cell) -> bool:
 
 
 class NumberTexts:
-    """The texts of one score, and the ways of writing numbers that fit all of them so far."""
+    """The texts of one score, and the ways of writing numbers that fit all of them so far.
 
-    def __init__(self, score: str) -> None:
+    `decimal` is the decimal sign, if the benchmark file declares it.
+    """
+
+    def __init__(self, score: str, decimal: str | None = None) -> None:
         self._score = score
-        self._possible = list(_WRITINGS)
+        self._is_declared = decimal is not None
+        self._possible = list(_WRITINGS if decimal is None else _DECLARED[decimal])
         self._used: Writing | None = None
         self._is_percent: bool | None = None
-        self._telling: list[_Cell] = []  # the texts that ruled out ways of writing
-        self._grouped: _Cell | None = None  # the first text that is not plain
-        self._with_decimal_comma = False  # whether a comma can only be a decimal sign
-        self.all_read = True  # whether all texts are numbers
+        # the texts that ruled out ways of writing
+        self._telling: list[_Cell] = []
+        # the first text that is not plain
+        self._grouped: _Cell | None = None
+        # the first texts whose sign may separate thousands, or be the decimal sign
+        self._unclear: list[_Cell] = []
+        self._has_large_numbers = False
+        # whether a comma can only be a decimal sign
+        self._with_decimal_comma = False
+        # whether all texts are numbers
+        self.all_read = True
         self.fractional = False
 
     def read(
@@ -152,6 +172,67 @@ class NumberTexts:
             return list(values)
         return [self._number(value) for value in values]
 
+    def must_be_clear(self, source: Source) -> None:
+        """Refuse texts whose signs may separate thousands as well as decimals.
+
+        Raises
+        ------
+        DataError
+            If two ways of writing fit all texts, and give different numbers.
+        """
+        cell = self.unclear_cell(source)
+        if cell is None:
+            return
+        shown = [f"{cell.text!r} at {cell.at}"]
+        shown += [repr(other.text) for other in self._unclear if other is not cell]
+        raise DataError(
+            f"the score {self._score!r} is {listed(shown, _CELLS)}: this may have a "
+            "thousands separator or a decimal sign",
+            hint=f"say which, under rollouts: {self.question(cell)}",
+        )
+
+    def unclear_cell(self, source: Source) -> _Cell | None:
+        """Find a text whose sign may separate thousands as well as decimals."""
+        if self._is_declared or not self._has_large_numbers:
+            return None
+        by_sign: dict[str, _Cell] = {}
+        for cell in self._unclear:
+            sign = "." if "." in cell.text else ","
+            by_sign.setdefault(sign, cell)
+        if "." in by_sign and self._may_be_either():
+            return by_sign["."]
+        if "," in by_sign and self._is_unclear_comma(source):
+            return by_sign[","]
+        return None
+
+    @staticmethod
+    def question(cell: _Cell) -> str:
+        """Say what a text is with either decimal sign."""
+        text = _without_percent(_bare(cell.text))
+        english = f"{ENGLISH.read(text):g}"
+        continental = f"{CONTINENTAL.read(text):g}"
+        shown = cell.text.strip()
+        return (
+            f'`decimal: "."` if {shown} is {english}, `decimal: ","` if it is '
+            f"{continental}"
+        )
+
+    def _may_be_either(self) -> bool:
+        """Check whether dots and commas may both be the decimal sign."""
+        has_dots = any(writing.decimal == "." for writing in self._possible)
+        return has_dots and CONTINENTAL in self._possible
+
+    def _is_unclear_comma(self, source: Source) -> bool:
+        """Check whether commas may be decimal signs, and may not.
+
+        Who separates cells by commas, or writes JSON, separates thousands by commas too.
+        """
+        if self._with_decimal_comma:
+            return False
+        if ENGLISH in self._possible:
+            return CONTINENTAL in self._possible and not _separates_by_commas(source)
+        return CONTINENTAL in self._possible
+
     def _number(self, value: JsonValue) -> JsonValue:
         if not isinstance(value, str) or not is_number_text(value) or not self._used:
             return value
@@ -172,26 +253,29 @@ class NumberTexts:
         ]
         for cell in cells:
             self._see_percent(cell, source)
-            text = _without_percent(_bare(cell.text))
-            fitting = [way for way in self._possible if way.fits(text)]
-            if not fitting:
-                raise self._disagree(cell)
-            if len(fitting) < len(self._possible) or not self._telling:
-                self._telling.append(cell)
-            self._possible = fitting
-            if not PLAIN.fits(text):
-                self._grouped = self._grouped or cell
-            self._with_decimal_comma |= "," in text and not ENGLISH.fits(text)
+            self._see(cell)
         if self._is_percent and plain:
             raise self._other_number(cells[0], plain[0])
-        if self._grouped is not None:
-            self._check_plain(self._grouped, plain)
-        chosen = self._choose(source)
-        used = self._used
-        was_plain = used is PLAIN and chosen is not CONTINENTAL
-        if used is not None and used is not chosen and not was_plain:
-            raise self._disagree(cells[-1])
-        self._used = chosen
+        if not self._is_declared:
+            self._check_plain(plain)
+        self._choose(cells[-1])
+
+    def _see(self, cell: _Cell) -> None:
+        """Rule out the ways of writing that do not fit a text."""
+        text = _without_percent(_bare(cell.text))
+        fitting = [way for way in self._possible if way.fits(text)]
+        if not fitting:
+            raise self._disagree(cell)
+        if len(fitting) < len(self._possible) or not self._telling:
+            self._telling.append(cell)
+        self._possible = fitting
+        self._has_large_numbers |= abs(fitting[0].read(text)) > 1
+        if not PLAIN.fits(text):
+            self._grouped = self._grouped or cell
+        self._with_decimal_comma |= "," in text and not ENGLISH.fits(text)
+        is_unclear = _with_dot(text) or _with_comma(text)
+        if is_unclear and len(self._unclear) < _CELLS:
+            self._unclear.append(cell)
 
     def _see_percent(self, cell: _Cell, source: Source) -> None:
         is_percent = cell.text.rstrip().endswith("%")
@@ -203,37 +287,30 @@ class NumberTexts:
         elif self._is_percent != is_percent:
             raise self._disagree(cell)
 
-    def _check_plain(self, grouped: _Cell, plain: Sequence[float]) -> None:
+    def _check_plain(self, plain: Sequence[float]) -> None:
         """Rule out the ways of writing that plain numbers of the column contradict."""
         for number in plain:
+            self._has_large_numbers |= abs(number) > 1
             if not float(number).is_integer():
                 self._rule_out(CONTINENTAL)
-            elif abs(number) >= _LARGE:
+            elif abs(number) >= _LARGE and self._grouped is not None:
                 self._rule_out(ENGLISH)
                 self._rule_out(SPACED)
             if not self._possible:
-                raise self._other_number(grouped, number)
+                cell = self._grouped or self._telling[0]
+                raise self._other_number(cell, number)
 
     def _rule_out(self, writing: Writing) -> None:
         self._possible = [way for way in self._possible if way is not writing]
 
-    def _choose(self, source: Source) -> Writing:
+    def _choose(self, last: _Cell) -> None:
+        """Take the first way of writing that fits, unless numbers were read in another."""
         chosen = self._possible[0]
-        cell = self._grouped
-        if cell is None or "," not in cell.text:
-            return chosen
-        is_unclear = chosen is CONTINENTAL and not self._with_decimal_comma
-        if chosen is ENGLISH and CONTINENTAL in self._possible:
-            # where semicolons separate the cells, commas usually are decimal signs
-            names = source.head.partition(b"\n")[0]
-            is_unclear = b";" in names and not names.startswith((b"{", b"["))
-        if is_unclear:
-            raise DataError(
-                f"the score {self._score!r} is {cell.text!r} at {cell.at}: this may "
-                "have a thousands separator or a decimal comma",
-                hint=_PLAIN_NUMBERS,
-            )
-        return chosen
+        used = self._used
+        was_plain = used is PLAIN and chosen is not CONTINENTAL
+        if used is not None and used is not chosen and not was_plain:
+            raise self._disagree(last)
+        self._used = chosen
 
     def _disagree(self, cell: _Cell) -> DataError:
         first = next(
@@ -258,6 +335,28 @@ class NumberTexts:
             "another row: no one way of writing numbers fits both",
             hint=_PLAIN_NUMBERS,
         )
+
+
+def _separates_by_commas(source: Source) -> bool:
+    """Check for JSON, for binary tables, and for a CSV file with commas between its cells."""
+    if source.head.startswith((b"{", b"[", b"PAR1", b"ARROW1")):
+        return True
+    names = source.head.partition(b"\n")[0].decode(errors="replace")
+    return csv_separator(names) == ","
+
+
+def are_unclear(cells: Iterable[str]) -> bool:
+    """Check whether the dots in a column may separate thousands: ``1.100``, ``950``."""
+    is_unclear = False
+    for cell in cells:
+        if "." not in cell:
+            continue
+        text = _bare(cell)
+        if _with_dot(text):
+            is_unclear = True
+        elif PLAIN.fits(text):
+            return False
+    return is_unclear
 
 
 def approximate(text: str) -> float:

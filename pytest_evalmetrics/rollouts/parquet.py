@@ -82,6 +82,7 @@ class Parquet:
                 chunk = self._columns.chunk(values, source)
                 yield structs.replace(chunk, notes=notes)
                 first += batch.num_rows
+        self._columns.must_be_clear(source)
 
     def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`; values without a JSON form become text or numbers."""

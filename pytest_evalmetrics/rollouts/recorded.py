@@ -198,7 +198,9 @@ def load(
     only some of them: none that other processes read.
     """
     # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
-    request = Request(_fields(spec), tuple(scores), tuple(categories))
+    request = Request(
+        _fields(spec), tuple(scores), tuple(categories), decimal=spec.decimal
+    )
     try:
         table = _load(spec, base, request, reader, visitor)
     except (NoTaskError, WordScoreError) as error:
@@ -263,7 +265,11 @@ def load_dataset(
             fields, task=next((key for key in TASK_KEYS if key in first), None)
         )
     request = Request(
-        fields, tuple(scores), tuple(categories), by_position=fields.task is None
+        fields,
+        tuple(scores),
+        tuple(categories),
+        by_position=fields.task is None,
+        decimal=spec.decimal,
     )
     table = _load(spec, base, request, reader, visitor)
     if fields.task is None:

@@ -86,6 +86,7 @@ class Shape:
             )
             yield structs.replace(chunk, notes=tuple(notes), ruler=self._ruler())
             notes.clear()
+        self._columns.must_be_clear(source)
 
     def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`."""
@@ -114,7 +115,7 @@ class Shape:
 
     def _rows(self, source: Source, notes: list[Note]) -> Iterator[PlacedRow]:
         finder = RowFinder(source, self._spec, self._filters, self._pages)
-        rows = finder.find(documents(source))
+        rows = finder.find(documents(source, self._spec.decimal))
         if is_unfinished_log([row.value for row in finder.found]):
             raise source.error(
                 "this log of OpenAI evals has no final_report: its run did not finish",

@@ -15,6 +15,7 @@ import numpy as np
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.format_keys import csv_separator
+from pytest_evalmetrics.rollouts.number_texts import are_unclear
 from pytest_evalmetrics.rollouts.source import (
     Source,
     max_row_bytes,
@@ -47,6 +48,7 @@ class Csv:
 
     def __init__(self, request: Request) -> None:
         self._columns = columns = Columns(request, of_table=True)
+        self._decimal = request.decimal
         self._read: dict[Node, Callable[[str], int | str | None]] = {
             **dict.fromkeys((*columns.task, *columns.sample), _id),
             **dict.fromkeys(columns.agent, _text),
@@ -61,7 +63,7 @@ class Csv:
                 columns = zip(*(cells for _, cells in block), strict=True)
                 cells = dict(zip(nodes, columns, strict=True))
                 numbers = {
-                    node: list(map(_number, column)) for node, column in cells.items()
+                    node: self._numbers(node, column) for node, column in cells.items()
                 }
                 for node in self._columns.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
@@ -84,6 +86,20 @@ class Csv:
                 yield self._columns.chunk(
                     Values(places, decoded, check, numbers=numbers), source
                 )
+        self._columns.must_be_clear(source)
+
+    def _numbers(self, node: Node, cells: Sequence[str]) -> list[float | str | None]:
+        """Read the numbers of a column; those whose dots may separate thousands stay text."""
+        numbers = list(map(_number, cells))
+        if self._decimal == "." or float not in set(map(type, numbers)):
+            return numbers
+        is_unclear = self._columns.is_needed(node) and are_unclear(cells)
+        if self._decimal is None and not is_unclear:
+            return numbers
+        return [
+            cell.strip() if type(number) is float and "." in cell else number
+            for cell, number in zip(cells, numbers, strict=True)
+        ]
 
     def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`; each cell is text, because CSV knows no types."""

@@ -211,6 +211,13 @@ class FilesSpec(Keys):
     fields: Annotated[FieldMap, doc("the paths of values in a row")] = field(
         default_factory=FieldMap
     )
+    decimal: Annotated[
+        Literal[".", ","] | None,
+        doc(
+            "the decimal sign of numbers that are text, where 1.100 may be 1.1 or 1100; "
+            "the other sign separates thousands"
+        ),
+    ] = None
 
     shaped: ClassVar[Any] = False  # whether rows are not the files' own
     inline: ClassVar[Any] = ()  # rows inside the benchmark file
@@ -261,7 +268,9 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
 
     def like(self, other: "RolloutsSpec | None") -> Self:
         """Inherit the form of other files, unless this one describes its own."""
-        described = self.shaped or self.format or self.fields != FieldMap()
+        described = any(
+            (self.shaped, self.format, self.decimal, self.fields != FieldMap())
+        )
         if described or other is None or other.join:
             return self
         return replace(
@@ -275,6 +284,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
             pivot=other.pivot,
             map=other.map,
             missing=other.missing,
+            decimal=other.decimal,
         )
 
 

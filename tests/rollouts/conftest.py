@@ -16,9 +16,9 @@ from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
 
 
-def spec_of(path, format=None, fields=None):  # noqa: A002 - as in a benchmark file
+def spec_of(path, fields=None, **keys):
     return RolloutsSpec(
-        path=path or ("runs.jsonl",), format=format, fields=FieldMap(**(fields or {}))
+        path=path or ("runs.jsonl",), fields=FieldMap(**(fields or {})), **keys
     )
 
 

@@ -52,8 +52,61 @@ def test_a_column_that_does_not_agree_is_refused_with_its_cells(folder, cells, s
 
 
 def test_a_comma_between_semicolons_is_not_guessed(folder):
-    with pytest.raises(Exception, match="a thousands separator or a decimal comma"):
+    with pytest.raises(Exception, match="a thousands separator or a decimal sign"):
         read_csv(folder, ["4,186", "5,120"], ";")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_dot_before_three_digits_is_not_guessed(folder, separator):
+    with pytest.raises(Exception, match="a thousands separator") as caught:
+        read_csv(folder, ["1.100", "950", "2.300"], separator)
+    assert "'1.100' at runs.csv:2, '2.300'" in str(caught.value)
+    assert '`decimal: "."` if 1.100 is 1.1' in str(caught.value)
+    assert '`decimal: ","` if it is 1100' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("decimal", "cells", "numbers"),
+    [
+        (".", ["1.100", "950", "2.300"], [1.1, 950, 2.3]),
+        (",", ["1.100", "950", "2.300"], [1100, 950, 2300]),
+        (".", ["1,100", "950", "2,300"], [1100, 950, 2300]),
+        (",", ["1,100", "950", "2,300"], [1.1, 950, 2.3]),
+        (",", ["1.234,5", "0,5"], [1234.5, 0.5]),
+        (".", ["1,234.5", "0.5"], [1234.5, 0.5]),
+    ],
+)
+@pytest.mark.parametrize("shape", [{}, {"where": {"kind": "a"}}])
+def test_the_decimal_sign_can_be_declared(folder, decimal, cells, numbers, shape):
+    rows = "".join(f"q{number};{cell};a\n" for number, cell in enumerate(cells))
+    folder.write(f"id;score;kind\n{rows}", "runs.csv")
+    table = folder.load(
+        "runs.csv", fields=FIELDS, scores=["reward"], decimal=decimal, **shape
+    )
+    assert table.scores["reward"].tolist() == pytest.approx(numbers)
+
+
+def test_a_declared_sign_that_does_not_fit_is_refused_with_the_cell(folder):
+    folder.write("id;score\na;0.25\nb;1.100\n", "runs.csv")
+    with pytest.raises(Exception, match=r"'0\.25' at runs\.csv:2"):
+        folder.load("runs.csv", fields=FIELDS, scores=["reward"], decimal=",")
+
+
+def test_codes_that_are_mapped_may_have_three_digits(folder):
+    folder.write("id;grade\na;1.000\nb;2.000\n", "runs.csv")
+    table = folder.load(
+        "runs.csv",
+        fields={"task": "id", "reward": "grade"},
+        scores=["reward"],
+        map={"reward": {"1": 1.0, "2": 0.0}},
+    )
+    assert table.scores["reward"].tolist() == [1, 0]
+
+
+def test_a_column_that_no_score_needs_is_read_as_plain_numbers(folder):
+    folder.write("id;score;seconds\na;1;1.100\nb;0;2.300\n", "runs.csv")
+    table = folder.load("runs.csv", fields=FIELDS, scores=["reward"])
+    assert table.scores["seconds"].tolist() == [1.1, 2.3]
 
 
 def test_text_that_is_no_number_is_refused(folder):

@@ -10,6 +10,7 @@ from rollouts.odd_files_further import FURTHER
 from rollouts.odd_files_held_back import HELD_BACK
 from rollouts.odd_files_later import LATER
 from rollouts.odd_files_more import MORE
+from rollouts.odd_files_numbers import NUMBERS
 from rollouts.odd_files_unclear import UNCLEAR
 
 from pytest_evalmetrics.config import load_benchmarks
@@ -97,6 +98,11 @@ def test_files_that_people_export_by_hand(name, tmp_path):
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_files_that_can_be_read_in_two_ways(name, tmp_path):
     check(UNCLEAR[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_text(name, tmp_path):
+    check(NUMBERS[name], tmp_path)
 
 
 IN_TWO_COMMANDS = [

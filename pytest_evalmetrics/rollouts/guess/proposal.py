@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
@@ -52,6 +54,7 @@ from pytest_evalmetrics.rollouts.guess.tasks import (
 )
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.not_judged import SIGNS, SIGNS_BESIDE, error_in
+from pytest_evalmetrics.rollouts.number_texts import NumberTexts
 from pytest_evalmetrics.rollouts.shaped_rows import find_rows
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
@@ -116,9 +119,19 @@ class Proposal(msgspec.Struct, frozen=True):
         if self.spec.pivot is not None:
             keys["pivot"]["by"] = self.spec.pivot.by[0]
         keys["missing"] = list(self.spec.missing.get("reward", ()))
-        if "missing" in self.questions:
-            keys["missing"] = OPEN
-        names = ("rows", "keyed", "lists", "pivot", "fields", "map", "missing")
+        for name in ("missing", "decimal"):
+            if name in self.questions:
+                keys[name] = OPEN
+        names = (
+            "rows",
+            "keyed",
+            "lists",
+            "pivot",
+            "fields",
+            "map",
+            "missing",
+            "decimal",
+        )
         return {name: keys[name] for name in names if keys[name]}
 
 
@@ -203,8 +216,27 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     return structs.replace(
         proposal,
         tried=tried,
-        questions={**_question_of_rows(best, candidates), **proposal.questions},
+        questions={
+            **_question_of_rows(best, candidates),
+            **proposal.questions,
+            **_question_of_decimals(source, best, proposal),
+        },
     )
+
+
+def _question_of_decimals(
+    source: Source, best: _Candidate, proposal: Proposal
+) -> dict[str, str]:
+    """Ask about the signs in the texts of a reward that may separate thousands."""
+    column = best.columns.get(proposal.reward or "")
+    if column is None or proposal.spec.map:
+        return {}
+    texts = NumberTexts("reward")
+    places = np.arange(1, len(column.values) + 1)
+    with suppress(DataError):  # which the run reports with its cells
+        texts.read(column.values, places, source, needed=True)
+    cell = texts.unclear_cell(source)
+    return {} if cell is None else {"decimal": texts.question(cell)}
 
 
 def _question_of_rows(

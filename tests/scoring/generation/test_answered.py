@@ -1,12 +1,13 @@
 """Rows are answered by a real server, scored, reduced; what can go wrong is told."""
 
-import json
-
 import pytest
 from scoring.generation.running import online, rows, run
 
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.reports.sentences.notes import note_texts
+
+# the scorer of the benchmarks that `online` writes
+EXACT_MATCH = '  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n'
 
 
 def kinds(evaluated):
@@ -43,89 +44,162 @@ def mean(evaluated):
     return evaluated.result.agents[0].estimates["mean_reward"].value
 
 
-def test_each_row_is_answered_as_often_as_configured_and_paid_for_once(tmp_path, model):
-    sums = [
-        {"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(6)
-    ]
-    rows(tmp_path / "data.jsonl", sums[:5])
-    evaluated, lines = run(tmp_path, online(model.url, samples=3))
+SUMS = [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(6)]
+
+
+@pytest.fixture
+def five_sums(tmp_path, model):
+    """Five questions, three rollouts each, answered once: the result and its rollouts."""
+    rows(tmp_path / "data.jsonl", SUMS[:5])
+    return run(tmp_path, online(model.url, samples=3))
+
+
+def test_each_row_is_answered_as_often_as_configured(five_sums, model):
+    evaluated, lines = five_sums
     (agent,) = evaluated.result.agents
     assert (agent.tasks, agent.rollouts, mean(evaluated)) == (5, 15, 1.0)
-    assert model.posts == 15  # identical rows each get a call of their own
-    assert [(line["_ng_task_index"], line["_ng_rollout_index"]) for line in lines] == [
-        (f"q{i}", s) for i in range(5) for s in range(3)
-    ]
+    # identical requests each get a call of their own
+    assert model.posts == 15
+    answered = [(line["_ng_task_index"], line["_ng_rollout_index"]) for line in lines]
+    assert answered[:4] == [("q0", 0), ("q0", 1), ("q0", 2), ("q1", 0)]
+    assert answered[14] == ("q4", 2)
+
+
+@pytest.mark.usefixtures("five_sums")
+def test_a_request_is_the_model_and_the_filled_prompt(model):
     body = model.seen()["bodies"][0]
     assert body == {"model": "m", "messages": [{"role": "user", "content": "0 + 1"}]}
+
+
+def test_a_second_run_is_paid_for_by_the_first(five_sums, tmp_path, model):
+    evaluated, lines = five_sums
     again, same = run(tmp_path, online(model.url, samples=3))
     assert same == lines
     assert numbers(again) == numbers(evaluated)
-    rows(tmp_path / "data.jsonl", sums)
+    assert model.posts == 15
+
+
+def test_a_replay_misses_what_was_never_asked(five_sums, tmp_path, model):
+    _, lines = five_sums
+    rows(tmp_path / "data.jsonl", SUMS)
     evaluated, again = run(tmp_path, online(model.url, samples=3), "replay")
     assert kinds(evaluated) == {"not-in-journal": 3}
     assert again[:15] == lines
     assert model.posts == 15
 
 
-def test_what_an_answer_took_is_a_score(tmp_path, model):
-    ask(tmp_path, ["2 + 3", "mode=length one two three", "mode=nousage 1 + 1"])
+@pytest.fixture(scope="module")
+def three_usages(tmp_path_factory, model_process):
+    """An answer of one token, one of three that is cut off, and one that names no usage."""
+    folder = tmp_path_factory.mktemp("answers")
+    ask(folder, ["2 + 3", "mode=length one two three", "mode=nousage 1 + 1"])
     rest = "  thresholds: {mean/output_tokens: {max: 2}, mean/cost: {max: 1}}\n"
-    evaluated, lines = run(tmp_path, online(model.url, rest))
+    return run(folder, online(model_process.url, rest))
+
+
+def test_what_an_answer_took_is_a_score(three_usages):
+    evaluated, _ = three_usages
     scores = columns(evaluated)
     assert scores["output_tokens"][:2] == [1, 3]
     assert scores["truncated"] == [0, 1, 0]
-    assert scores["cost"][0] == pytest.approx((10 * 1 + 1 * 2) / 1e6)
-    assert all(0 < s < 30 for s in scores["latency_s"])
+    # 10 tokens read, at 1 a million, and one written, at 2
+    assert scores["cost"][0] == pytest.approx(12e-6)
+    assert all(0 < seconds < 30 for seconds in scores["latency_s"])
+
+
+def test_what_an_answer_took_is_gated(three_usages):
+    evaluated, _ = three_usages
+    check = checks(evaluated)["mean/output_tokens"]
+    # the mean of 1 and 3
+    assert (check.verdict, check.value) == (Verdict.PASS, 2)
+
+
+def test_what_an_answer_took_is_in_the_rollouts_file(three_usages):
+    _, lines = three_usages
+    assert lines[1]["usage"]["output_tokens"] == 3
+    assert lines[1]["truncated"] == 1
+
+
+def test_answers_that_are_cut_off_or_name_no_usage_are_noted(three_usages):
+    evaluated, _ = three_usages
     notes = "\n".join(note_texts(evaluated.result.notes))
     assert (
         "1 of 3 answers was cut off at the most tokens that the model may write"
         in notes
     )
     assert "1 of 3 answers don't say how many tokens they took" in notes
-    verdicts = {name: check.verdict for name, check in checks(evaluated).items()}
-    assert verdicts["mean/output_tokens"] is Verdict.PASS  # (1 + 3) / 2
-    assert lines[1]["usage"]["output_tokens"] == 3
-    assert lines[1]["truncated"] == 1
 
 
-def test_answers_that_are_none_are_missing_with_their_reason(tmp_path, model):
-    asked = [
-        "1 + 1",
-        *(f"mode={m}" for m in ("500", "empty", "refuse", "filter", "stream")),
-    ]
-    ask(tmp_path, asked, response="2")
-    evaluated, lines = run(tmp_path, online(model.url))
-    none = ("http-500", "no-choices", "refusal", "filtered", "content-type")
-    assert kinds(evaluated) == dict.fromkeys(none, 1)
+NO_ANSWERS = {
+    "mode=500": "http-500",
+    "mode=empty": "no-choices",
+    "mode=refuse": "refusal",
+    "mode=filter": "filtered",
+    "mode=stream": "content-type",
+}
+
+
+@pytest.fixture(scope="module")
+def one_answer(tmp_path_factory, model_process):
+    """A question that is answered, and five that are not; each row has an answer of its own."""
+    folder = tmp_path_factory.mktemp("answers")
+    ask(folder, ["1 + 1", *NO_ANSWERS], response="2")
+    evaluated, lines = run(folder, online(model_process.url))
+    return folder, evaluated, lines
+
+
+def test_answers_that_are_none_are_missing_with_their_reason(one_answer):
+    _, evaluated, lines = one_answer
+    assert kinds(evaluated) == dict.fromkeys(NO_ANSWERS.values(), 1)
     (failures,) = evaluated.result.failed_rows
     assert (failures.scorer, failures.scores) == ("model", ("output_text",))
+    failed = [line["_evalmetrics"].get("failed", [None])[0] for line in lines]
+    assert failed == [None, *NO_ANSWERS.values()]
+
+
+def test_a_run_without_all_answers_fails_and_is_no_baseline(one_answer):
+    _, evaluated, _ = one_answer
     assert checks(evaluated)["missing"].verdict is Verdict.FAIL
     assert evaluated.baseline is None
-    # the data set's own, but for the first
+
+
+def test_a_row_that_is_not_answered_keeps_what_it_said(one_answer):
+    _, _, lines = one_answer
     assert [line["response"] for line in lines] == ["2"] * 6
-    assert lines[1]["_evalmetrics"]["failed"][0] == "http-500"
-    posts = model.posts
-    run(tmp_path, online(model.url))
-    # 500 is tried 1 + 2 times; what the model said on purpose is kept, and not asked again
-    assert model.posts - posts == 3 + 1 + 1
 
 
-def test_failed_requests_can_be_left_out_loudly(tmp_path, model):
-    ask(tmp_path, ["1 + 1", "1 + 2", "mode=500", "mode=refuse"])
+def test_only_what_may_be_answered_later_is_asked_again(one_answer, model):
+    folder, _, _ = one_answer
+    run(folder, online(model.url))
+    # the 500 is tried 1 + 2 times, the empty and the streamed answer once: what the model
+    # said on purpose is kept
+    assert model.posts == 3 + 1 + 1
+
+
+@pytest.fixture(scope="module")
+def left_out(tmp_path_factory, model_process):
+    """Two right and wrong answers, a failed request and a refusal, twice each."""
+    folder = tmp_path_factory.mktemp("answers")
+    ask(folder, ["1 + 1", "1 + 2", "mode=500", "mode=refuse"])
     rest = "  params: {ignore_request_failure: true}\n  expect: {missing_reward: 0.0}\n"
-    evaluated, lines = run(tmp_path, online(model.url, rest, samples=2))
+    return run(folder, online(model_process.url, rest, samples=2))
+
+
+def test_failed_requests_can_be_left_out_and_refusals_count(left_out):
+    evaluated, _ = left_out
     (agent,) = evaluated.result.agents
     assert (agent.tasks, agent.rollouts) == (3, 6)
-    assert mean(evaluated) == pytest.approx(1 / 3)  # a refusal counts
-    (note,) = [
-        n
-        for n in note_texts(evaluated.result.notes)
-        if n.startswith("left out of every metric")
-    ]
+    assert mean(evaluated) == pytest.approx(1 / 3)
+    assert checks(evaluated)["missing"].verdict is Verdict.PASS
+
+
+def test_what_is_left_out_is_said_and_stays_in_the_rollouts_file(left_out):
+    evaluated, lines = left_out
+    notes = note_texts(evaluated.result.notes)
+    (note,) = [n for n in notes if n.startswith("left out of every metric")]
     assert "2 of 8 rollouts" in note
     assert "1 of 4 tasks has none left" in note
-    assert checks(evaluated)["missing"].verdict is Verdict.PASS
-    assert len(lines) == 8  # and every one is in the files
+    assert len(lines) == 8
 
 
 def test_reasoning_is_cut_and_kept_apart(tmp_path, model):
@@ -162,22 +236,7 @@ def test_tools_and_forms_are_passed_on(tmp_path, model):
     )
 
 
-def test_rejudging_the_file_gives_the_same_numbers(tmp_path, model):
-    asked = [
-        "1 + 1",
-        "mode=refuse",
-        "mode=think 1 + 1",
-        "1 + 2",
-        "mode=500",
-        "mode=length 2",
-    ]
-    # columns that the file needs for itself
-    own = {"answer": "2", "truncated": "x", "usage": {"a": 1}}
-    rows(
-        tmp_path / "data.jsonl",
-        [{"id": i, "question": q, **own} for i, q in enumerate(asked)],
-    )
-    scorers = """\
+RESCORED = """\
   scorers:
     - {type: exact_match, reference: "{{ answer }}", candidate: "{{ sample.output_text }}"}
     - {type: string-check, left_template: "{{ response }}{{ truncated }}{{ usage.a }}",
@@ -186,41 +245,63 @@ def test_rejudging_the_file_gives_the_same_numbers(tmp_path, model):
   metrics: [mean_reward, mean/output_tokens, mean/string-check, mean/latency_s]
   expect: {missing_reward: exclude, max_missing: 50%}
 """
-    head = online(
-        model.url, '  params: {reasoning: {end_token: "</think>"}}\n', samples=2
-    )
-    text = head.replace(
-        '  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', ""
-    )
-    evaluated, lines = run(
-        tmp_path, text.replace("  metrics: [mean_reward]\n", scorers)
-    )
-    first = evaluated.result.agents[0]
-    assert first.estimates["mean_reward"].value == pytest.approx(2 / 3)
-    assert (
-        json.loads((tmp_path / "rollouts.jsonl").read_text().splitlines()[0])
-        == lines[0]
-    )
-    offline = f"benchmark:\n  name: a\n  rollouts: rollouts.jsonl\n  num_samples: 2\n{scorers}"
-    again, _ = run(tmp_path, offline)
-    second = again.result.agents[0]
+# a right answer, a refusal, reasoning, a wrong answer, a failure, and one that is cut off
+ASKED = [
+    "1 + 1",
+    "mode=refuse",
+    "mode=think 1 + 1",
+    "1 + 2",
+    "mode=500",
+    "mode=length 2",
+]
+
+
+@pytest.fixture(scope="module")
+def rescored(tmp_path_factory, model_process):
+    """The results of a run that asked a model, and of one that scored its rollouts file."""
+    folder = tmp_path_factory.mktemp("answers")
+    # the data set's own columns have the names of what the file says of an answer
+    own = {"answer": "2", "truncated": "x", "usage": {"a": 1}}
+    data = [{"id": i, "question": text, **own} for i, text in enumerate(ASKED)]
+    rows(folder / "data.jsonl", data)
+    reasoning = '  params: {reasoning: {end_token: "</think>"}}\n'
+    text = online(model_process.url, reasoning, samples=2)
+    text = text.replace(EXACT_MATCH, "").replace("  metrics: [mean_reward]\n", RESCORED)
+    asked, _ = run(folder, text)
+    offline = "benchmark:\n  name: a\n  rollouts: rollouts.jsonl\n  num_samples: 2\n"
+    scored, _ = run(folder, offline + RESCORED)
+    return asked, scored
+
+
+def test_rejudging_the_file_gives_the_same_estimates(rescored):
+    asked, scored = (evaluated.result.agents[0].estimates for evaluated in rescored)
+    assert asked["mean_reward"].value == pytest.approx(2 / 3)
+    assert {name: scored[name] for name in asked} == asked
     # a number in a column, such as the id, is a score of any file of rollouts
-    assert {name: second.estimates[name] for name in first.estimates} == first.estimates
-    assert set(second.estimates) - set(first.estimates) == {"mean/id"}
-    then = [dict(entry) for entry in first.aggregate["group_level_metrics"]]
-    now = [dict(entry) for entry in second.aggregate["group_level_metrics"]]
-    assert [
-        {key: entry[key] for key in task} for entry, task in zip(now, then, strict=True)
-    ] == then
-    assert kinds(again) == kinds(evaluated)
+    assert set(scored) - set(asked) == {"mean/id"}
 
 
-def test_scorers_that_ask_find_their_answers_again(tmp_path, model):
-    # all rows and answers are alike: what tells the judge's calls apart is which answer they judge
-    rows(
-        tmp_path / "data.jsonl",
-        [{"id": i, "question": "1 + 1", "answer": "2"} for i in range(6)],
+def test_rejudging_the_file_gives_the_same_tasks(rescored):
+    asked, scored = (
+        evaluated.result.agents[0].aggregate["group_level_metrics"]
+        for evaluated in rescored
     )
+    assert len(scored) == len(asked)
+    for entry, same in zip(asked, scored, strict=True):
+        assert {key: same[key] for key in entry} == entry
+
+
+def test_rejudging_the_file_gives_the_same_failures(rescored):
+    asked, scored = rescored
+    assert kinds(asked) == {"refusal": 2, "http-500": 2, "cut-off": 2}
+    assert kinds(scored) == kinds(asked)
+
+
+@pytest.fixture
+def counted(tmp_path, model):
+    """A benchmark whose rows, and so its answers, are alike: a judge numbers its calls."""
+    alike = [{"id": i, "question": "1 + 1", "answer": "2"} for i in range(6)]
+    rows(tmp_path / "data.jsonl", alike)
     scorer = f"""\
   scorers:
     - type: remote
@@ -229,23 +310,29 @@ def test_scorers_that_ask_find_their_answers_again(tmp_path, model):
       scores: [{{name: n, parser: {{type: json, json_path: "$.choices[0].message.content"}}}}]
 """
     text = online(model.url, "  params: {parallelism: 3}\n", samples=2)
-    text = text.replace(
-        '  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', scorer
-    )
-    _, lines = run(tmp_path, text)
-    scores = [line["n"] for line in lines]
-    assert len(set(scores)) == 12  # one call for each
-    assert model.posts == 24
-    (tmp_path / "a.bench.yaml").unlink()
-    _, again = run(tmp_path, text.replace("parallelism: 3", "parallelism: 16"))
-    assert [line["n"] for line in again] == scores
-    assert model.posts == 24
-    assert (
-        model.seen()["most_in_flight"] <= 3
-    )  # of both together: they are one endpoint
+    return text.replace(EXACT_MATCH, scorer)
 
 
-def test_rows_that_are_alike_keep_each_its_own_answer(tmp_path, model):
+def test_a_judge_is_asked_once_for_each_of_answers_that_are_alike(
+    counted, tmp_path, model
+):
+    _, lines = run(tmp_path, counted)
+    assert len({line["n"] for line in lines}) == 12
+    # twelve of the model, twelve of the judge
+    assert model.posts == 24
+    # one endpoint: its limit holds for both together
+    assert model.seen()["most_in_flight"] <= 3
+
+
+def test_answers_of_judges_are_found_again_in_another_order(counted, tmp_path, model):
+    _, lines = run(tmp_path, counted)
+    _, again = run(tmp_path, counted.replace("parallelism: 3", "parallelism: 16"))
+    assert [line["n"] for line in again] == [line["n"] for line in lines]
+    assert model.posts == 24
+
+
+@pytest.mark.parametrize("parallelism", [3, 64])
+def test_rows_that_are_alike_keep_each_its_own_answer(tmp_path, model, parallelism):
     rows(
         tmp_path / "data.jsonl",
         [{"id": i, "question": "mode=count"} for i in range(12)],
@@ -255,9 +342,7 @@ def test_rows_that_are_alike_keep_each_its_own_answer(tmp_path, model):
     _, lines = run(tmp_path, text)
     answers = [line["response"] for line in lines]
     assert len(set(answers)) == 24
-    for parallelism in (3, 64):
-        _, again = run(
-            tmp_path, text.replace("parallelism: 3", f"parallelism: {parallelism}")
-        )
-        assert [line["response"] for line in again] == answers
+    other = text.replace("parallelism: 3", f"parallelism: {parallelism}")
+    _, again = run(tmp_path, other)
+    assert [line["response"] for line in again] == answers
     assert model.posts == 24

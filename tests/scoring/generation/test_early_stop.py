@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from scoring.generation.running import online
 
 BENCH = """\
@@ -48,76 +49,94 @@ def mean_rewards(project):
     }
 
 
-def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
-    bench(project, recorded("math"), recorded("whole", samples=8, metric="pass@4"))
-    project.rows("runs.jsonl", rows(1))
-    project.run("--snapshot-update").assert_outcomes(passed=2)
-    assert project.report()["benchmarks"][0]["agents"][0]["rollouts"] == 960
-    project.run("--evalmetrics-plan").stdout.fnmatch_lines(
+# of the recorded run, which the benchmarks below are compared with
+AGAINST_RECORDED = "baseline: {rollouts: recorded.jsonl}"
+
+
+@pytest.fixture
+def stopping(project):
+    """A project whose benchmark `math` stops early, compared with a recorded run."""
+    bench(project, recorded("math", gate=AGAINST_RECORDED))
+    project.rows("recorded.jsonl", rows(1))
+    return project
+
+
+def test_the_plan_says_after_how_many_rollouts_a_run_stops(stopping):
+    stopping.rows("runs.jsonl", rows(1))
+    stopping.run("--evalmetrics-plan").stdout.fnmatch_lines(
         [
             "math.bench.yaml::math: stops early, for one gate: after about 3.5 of 8 rollouts of each*"
         ]
     )
 
-    for drop, verdict, number, saved in ((0.0, "PASS", 2, 50), (0.25, "FAIL", 1, 75)):
-        project.rows("runs.jsonl", rows(2, drop))
-        project.run().stdout.fnmatch_lines(
-            [
-                f"*stopped early, at look {number} of 4: {240 * number} rollouts*, {saved} % saved"
-            ]
-        )
-        first = project.report()["benchmarks"]
-        check = mean_rewards(project)["math"]
-        assert check["verdict"] == verdict
-        assert check["look"]["settled"] == verdict.lower()
-        assert check["look"]["rollouts"] == 2 * number
-        assert mean_rewards(project)["whole"]["look"] is None
-    project.run()
-    assert project.report()["benchmarks"] == first
 
-    project.rows("runs.jsonl", rows(4, 0.06))  # not sure at once
-    project.run()
-    check = mean_rewards(project)["math"]
-    look = check["look"]
+@pytest.mark.parametrize(
+    ("drop", "verdict", "rollouts", "words"),
+    [
+        (0.0, "PASS", 4, "*stopped early, at look 2 of 4: 480 rollouts*, 50 % saved"),
+        (0.25, "FAIL", 2, "*stopped early, at look 1 of 4: 240 rollouts*, 75 % saved"),
+    ],
+    ids=["as good", "much worse"],
+)
+def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(
+    stopping, drop, verdict, rollouts, words
+):
+    stopping.rows("runs.jsonl", rows(2, drop))
+    stopping.run().stdout.fnmatch_lines([words])
+    check = mean_rewards(stopping)["math"]
+    assert check["verdict"] == verdict
+    assert check["look"]["settled"] == verdict.lower()
+    assert check["look"]["rollouts"] == rollouts
+
+
+def test_a_drop_that_the_first_look_leaves_open_is_looked_at_again(stopping):
+    stopping.rows("runs.jsonl", rows(4, 0.06))
+    stopping.run()
+    look = mean_rewards(stopping)["math"]["look"]
     assert look["number"] > 1
     assert look["drop_low"] < look["drop"] < look["drop_high"]
-    assert look["drop"] < check["comparison"]["drop"] or look["settled"] == "pass"
 
-    # the option does the same to a plain number; what needs more rollouts begins with them
+
+def test_a_benchmark_that_does_not_ask_for_it_is_read_whole(project):
+    project.rows("recorded.jsonl", rows(1))
     project.rows("runs.jsonl", rows(2))
-    project.run("--evalmetrics-stop-early", "-k", "whole").stdout.fnmatch_lines(
+    bench(project, recorded("whole", 8, AGAINST_RECORDED, "pass@4"))
+    project.run()
+    assert project.report()["benchmarks"][0]["agents"][0]["rollouts"] == 960
+    assert mean_rewards(project)["whole"]["look"] is None
+
+
+def test_an_option_stops_every_benchmark_and_begins_with_what_its_metrics_need(project):
+    project.rows("recorded.jsonl", rows(1))
+    project.rows("runs.jsonl", rows(2))
+    bench(project, recorded("whole", 8, AGAINST_RECORDED, "pass@4"))
+    project.run("--evalmetrics-stop-early").stdout.fnmatch_lines(
         ["*stopped early, at look 1 of 4*"]
     )
     assert mean_rewards(project)["whole"]["look"]["rollouts"] == 4
 
 
 def test_thresholds_stop_alike(project):
-    thresholds = {"low": ">= 0.2", "high": ">= 0.9", "close": ">= 0.5"}
     gates = {
-        name: f'thresholds: {{mean_reward: "{text}"}}'
-        for name, text in thresholds.items()
+        "low": 'thresholds: {mean_reward: ">= 0.2"}',
+        "high": 'thresholds: {mean_reward: ">= 0.9"}',
+        "close": 'thresholds: {mean_reward: ">= 0.5"}',
     }
-    bench(
-        project,
-        *(
-            recorded(name, gate=gate, metric="pass_rate")
-            for name, gate in gates.items()
-        ),
-    )
+    entries = [
+        recorded(name, gate=gate, metric="pass_rate") for name, gate in gates.items()
+    ]
+    bench(project, *entries)
     project.rows("runs.jsonl", rows(1))
     project.run()
     checks = mean_rewards(project)
-    looks = {name: check["look"] for name, check in checks.items()}
-    assert {n: look["number"] for n, look in looks.items()} == {
+    assert {name: check["look"]["number"] for name, check in checks.items()} == {
         "low": 1,
         "high": 1,
         "close": 4,
     }
-    for name, verdict in (("low", "PASS"), ("high", "FAIL")):
-        assert (checks[name]["verdict"], looks[name]["settled"]) == (
-            verdict,
-            verdict.lower(),
-        )
+    assert (checks["low"]["verdict"], checks["high"]["verdict"]) == ("PASS", "FAIL")
+    assert checks["low"]["look"]["settled"] == "pass"
+    assert checks["high"]["look"]["settled"] == "fail"
 
 
 def test_a_file_is_refused_that_leaves_no_round(project):
@@ -136,42 +155,66 @@ def test_a_file_is_refused_that_leaves_no_round(project):
     )
 
 
-def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
-    project.rows(
-        "data.jsonl",
-        ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(30)),
-    )
-    text = online(
-        model.url, "  baseline: true\n  thresholds: {mean_reward: '<= 0.9'}\n", 4
-    )
-    text = text.replace("num_samples: 4", "num_samples: {min: 1, max: 4, stop: early}")
-    file = project.write("a.bench.yaml", text)
-    project.run("--snapshot-update").assert_outcomes(passed=1)
-    assert model.posts == 120  # a baseline takes all
+EARLY_ONLINE = "{min: 1, max: 4, stop: early}"
+ALL_TASKS_ONCE = 30
+ALL_ROLLOUTS = 120
 
+
+def asking(project, model, samples):
+    """Write a benchmark of 30 tasks, which an answer settles at the first look."""
+    tasks = ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(30))
+    project.rows("data.jsonl", tasks)
+    threshold = "  thresholds: {mean_reward: '<= 0.9'}\n"
+    project.write("a.bench.yaml", online(model.url, threshold, samples))
+
+
+def test_an_online_run_asks_for_no_more_than_it_needs(project, model):
+    asking(project, model, EARLY_ONLINE)
+    project.run().assert_outcomes(passed=1)
+    assert model.posts == ALL_TASKS_ONCE
+
+
+def test_a_whole_run_asks_only_for_what_a_run_that_stopped_did_not(project, model):
+    asking(project, model, EARLY_ONLINE)
+    project.run()
+    asking(project, model, 4)
+    project.run().assert_outcomes(passed=1)
+    assert model.posts == ALL_ROLLOUTS
+
+
+def test_the_answers_of_a_whole_run_serve_one_that_stops(project, model):
+    asking(project, model, 4)
+    project.run()
+    asking(project, model, EARLY_ONLINE)
     project.run("--evalmetrics-replay").stdout.fnmatch_lines(
         ["*30 rollouts in place of 120*"]
     )
-    assert model.posts == 120  # the answers of a whole run serve one that stops
-    file.write_text(text.replace("name: m,", "name: other,"))
-    project.run("--evalmetrics-journal-clear").assert_outcomes(passed=1)
-    assert model.posts == 120 + 30
-    first = project.report()["benchmarks"][0]["checks"]
+
+
+def test_a_replayed_run_stops_at_the_same_look(project, model):
+    asking(project, model, EARLY_ONLINE)
+    project.run()
+    checks = project.report()["benchmarks"][0]["checks"]
     project.run("--evalmetrics-replay").assert_outcomes(passed=1)
-    assert project.report()["benchmarks"][0]["checks"] == first
-    assert model.posts == 150
+    assert project.report()["benchmarks"][0]["checks"] == checks
+    assert model.posts == ALL_TASKS_ONCE
 
-    # and the reverse: the whole run asks only for the rest
-    file.write_text(file.read_text().replace("{min: 1, max: 4, stop: early}", "4"))
-    project.run().assert_outcomes(passed=1)
-    assert model.posts == 150 + 90
 
-    # without the journal rounds would be paid for again
-    file.write_text(text)
+def test_a_baseline_is_recorded_from_all_rollouts(project, model):
+    asking(project, model, EARLY_ONLINE)
+    file = project.path / "a.bench.yaml"
+    file.write_text(file.read_text() + "  baseline: true\n")
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert model.posts == ALL_ROLLOUTS
+
+
+def test_without_a_journal_all_are_asked_at_once(project, model):
+    asking(project, model, EARLY_ONLINE)
+    # rounds would be paid for again
     project.run("--evalmetrics-no-journal").stdout.fnmatch_lines(
         ["*num_samples: all, because*"]
     )
-    assert model.posts == 240 + 120
+    assert model.posts == ALL_ROLLOUTS
 
 
 def test_a_target_without_a_version_is_asked_once(project):
@@ -181,8 +224,8 @@ def test_a_target_without_a_version_is_asked_once(project):
     )
     project.rows("data.jsonl", ({"id": i, "answer": "1"} for i in range(30)))
     text = online("http://h/v1", "  thresholds: {mean_reward: '>= 0.45'}\n", 4)
-    target, scorers = "  target: unversioned:answer\n", text[text.index("  scorers") :]
-    text = text[: text.index("  model")] + target + scorers
+    target = "  target: unversioned:answer\n"
+    text = text[: text.index("  model")] + target + text[text.index("  scorers") :]
     project.write(
         "a.bench.yaml",
         text.replace("_samples: 4", "_samples: {min: 1, max: 4, stop: early}"),

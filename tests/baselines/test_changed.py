@@ -1,5 +1,6 @@
 """A benchmark that is no longer the one that was recorded: said, never a traceback."""
 
+import json
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -30,7 +31,9 @@ def recorded(project):
     return project
 
 
-def test_a_metric_that_needs_more_than_was_recorded(recorded):
+@pytest.fixture
+def needs_more(recorded):
+    """The recorded benchmark with metrics of what its baseline does not hold."""
     changed = rows({"a": [1.0, 1.0, 1.0, 1.0]}, accuracy=0.5, cost_usd=0.1)
     changed[3]["difficulty"] = "brutal"
     recorded.rows("runs.jsonl", changed)
@@ -39,17 +42,27 @@ def test_a_metric_that_needs_more_than_was_recorded(recorded):
         "expect: {tasks: '>= 1'}\n"
         "baseline: {metrics: {mean/accuracy: {direction: higher}}}"
     )
-    result = recorded.run()
+    return recorded
+
+
+NOT_RECORDED = [
+    "can't be compared with the baseline: *cost_per_task*no rollout says what it needs*",
+    "can't be compared with the baseline: *no rollout has a score named 'accuracy'*",
+    "mean_reward[[]difficulty=brutal]*",
+]
+
+
+def test_a_metric_that_needs_more_than_was_recorded_is_inconclusive(needs_more):
+    result = needs_more.run()
     result.assert_outcomes(failed=1)
-    for reason in (
-        "can't be compared with the baseline: *cost_per_task*no rollout says what it needs*",
-        "can't be compared with the baseline: *no rollout has a score named 'accuracy'*",
-        "mean_reward[[]difficulty=brutal]*",
-    ):
+    for reason in NOT_RECORDED:
         result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}", f"  -> {RECORD}"])
-    assert recorded.checks()["mean_reward"]["verdict"] == "PASS"
-    assert recorded.run(UPDATE).ret == 0
-    assert recorded.run().ret == 0
+    assert needs_more.checks()["mean_reward"]["verdict"] == "PASS"
+
+
+def test_an_update_records_what_new_metrics_need(needs_more):
+    assert needs_more.run(UPDATE).ret == 0
+    assert needs_more.run().ret == 0
 
 
 def test_an_update_shows_the_change_of_an_agent_that_was_renamed(recorded):
@@ -60,57 +73,105 @@ def test_an_update_shows_the_change_of_an_agent_that_was_renamed(recorded):
     recorded.run(UPDATE).stdout.fnmatch_lines(["*mean_reward 1 -> 0.6667*"])
 
 
-def test_of_several_agents_none_is_missed_or_mistaken(recorded):
-    recorded.rows("runs.jsonl", rows({"b": [1.0, 1.0, 1.0]}))
-    assert recorded.run().ret == 0  # the only one may be renamed
-    both = {"a": [1.0, 1.0, 1.0], "b": [1.0, 1.0, 1.0]}
-    recorded.rows("runs.jsonl", rows(both))
+ALL_RIGHT = [1.0, 1.0, 1.0]
+
+
+def test_the_only_agent_may_be_renamed(recorded):
+    recorded.rows("runs.jsonl", rows({"b": ALL_RIGHT}))
+    assert recorded.run().ret == 0
+
+
+def test_an_agent_that_was_not_recorded_is_inconclusive(recorded):
+    recorded.rows("runs.jsonl", rows({"a": ALL_RIGHT, "b": ALL_RIGHT}))
     result = recorded.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["INCONCLUSIVE *the baseline has no agent 'b': it has 'a'"]
     )
+
+
+def test_an_update_adds_an_agent(recorded):
+    recorded.rows("runs.jsonl", rows({"a": ALL_RIGHT, "b": ALL_RIGHT}))
     recorded.run(UPDATE).stdout.fnmatch_lines(
         ["*b: mean_reward 1 (new)", "*as before: a: *"]
     )
     assert recorded.run().ret == 0
-    recorded.rows("runs.jsonl", rows({"a": both["a"], "c": both["b"]}))
-    result = recorded.run()
+
+
+@pytest.fixture
+def two_agents(project):
+    """A project whose baseline has the agents a and b."""
+    project.rows("runs.jsonl", rows({"a": ALL_RIGHT, "b": ALL_RIGHT}))
+    project.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
+    assert project.run(UPDATE).ret == 0
+    return project
+
+
+def test_one_of_several_agents_is_not_taken_for_another(two_agents):
+    two_agents.rows("runs.jsonl", rows({"a": ALL_RIGHT, "c": ALL_RIGHT}))
+    result = two_agents.run()
     result.assert_outcomes(failed=1)
     for reason in (
         "*the baseline has no agent 'c': it has 'a', 'b'",
         "*this run has no agent 'b'*",
     ):
         result.stdout.fnmatch_lines([f"INCONCLUSIVE {reason}", f"  -> {RECORD}"])
-    before = recorded.baseline().read_bytes()
-    recorded.rows("runs.jsonl", rows({**both, "a": both["a"][:2]}))
-    recorded.run(UPDATE).stdout.fnmatch_lines(
-        ["*it would drop tasks: a: 1 of the baseline's 3*"]
-    )
-    recorded.rows("runs.jsonl", rows({"a": both["a"]}))
-    result = recorded.run(UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("agents", "dropped"),
+    [
+        ({"a": ALL_RIGHT[:2], "b": ALL_RIGHT}, "a: 1 of the baseline's 3*"),
+        ({"a": ALL_RIGHT}, "this run has no agent 'b'"),
+    ],
+    ids=["a task", "an agent"],
+)
+def test_an_update_that_would_drop_tasks_is_refused(two_agents, agents, dropped):
+    before = two_agents.baseline().read_bytes()
+    two_agents.rows("runs.jsonl", rows(agents))
+    result = two_agents.run(UPDATE)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*it would drop tasks: this run has no agent 'b'"])
-    assert recorded.baseline().read_bytes() == before
-    assert recorded.run(UPDATE, "--evalmetrics-accept-tasks").ret == 0
-    recorded.rows("runs.jsonl", rows({"c": both["a"]}))  # another agent in its place
+    result.stdout.fnmatch_lines([f"*it would drop tasks: {dropped}"])
+    assert two_agents.baseline().read_bytes() == before
+
+
+def test_an_update_drops_an_agent_where_that_is_accepted(two_agents):
+    two_agents.rows("runs.jsonl", rows({"a": ALL_RIGHT}))
+    assert two_agents.run(UPDATE, "--evalmetrics-accept-tasks").ret == 0
+    assert two_agents.run().ret == 0
+
+
+def test_an_update_puts_another_agent_in_the_place_of_the_only_one(recorded):
+    recorded.rows("runs.jsonl", rows({"c": ALL_RIGHT}))
     assert recorded.run(UPDATE).ret == 0
+    assert list(json.loads(recorded.baseline().read_text())["agents"]) == ["c"]
+
+
+HOOK = """
+def pytest_evalmetrics_compute_metrics(tasks):
+    return {"any_pass": sum(any(r["reward"] >= 1 for r in t) for t in tasks) / len(tasks)}
+"""
+
+
+def of_hook(project, gates):
+    """Write a benchmark with a hook's number, and gates of metrics."""
+    project.write("conftest.py", HOOK)
+    project.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
+    project.bench(
+        "expect: {tasks: 3}\nmetrics: [mean_reward]\n"
+        f"baseline: {{rule: exact, metrics: {gates}}}"
+    )
+
+
+def test_a_number_of_a_hook_that_was_not_recorded_is_inconclusive(project):
+    of_hook(project, "{}")
+    assert project.run(UPDATE).ret == 0
+    of_hook(project, "{any_pass: {direction: higher}}")
+    project.run().stdout.fnmatch_lines(["INCONCLUSIVE *the baseline has no any_pass"])
 
 
 def test_a_number_of_a_hook_is_compared_also_after_a_rename(project):
-    project.write(
-        "conftest.py",
-        """
-def pytest_evalmetrics_compute_metrics(tasks):
-    return {"any_pass": sum(any(r["reward"] >= 1 for r in t) for t in tasks) / len(tasks)}
-""",
-    )
-    project.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
-    gated = "expect: {tasks: 3}\nmetrics: [mean_reward]\nbaseline: {rule: exact, metrics: {%s}}"
-    project.bench(gated % "")
-    assert project.run(UPDATE).ret == 0
-    project.bench(gated % "any_pass: {direction: higher}")
-    project.run().stdout.fnmatch_lines(["INCONCLUSIVE *the baseline has no any_pass"])
+    of_hook(project, "{any_pass: {direction: higher}}")
     assert project.run(UPDATE).ret == 0
     project.rows("runs.jsonl", rows({"b": [1.0, 0.0, 1.0]}))
     assert project.run().ret == 0

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from scoring.generation.running import online
 
 
@@ -33,24 +34,37 @@ benchmark:
     project.write(f"{name}.bench.yaml", text)
 
 
-def test_a_run_leaves_its_rollouts_and_no_key(project, model, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "s3cr3t-key-of-mine")
+KEY = "s3cr3t-key-of-mine"
+
+
+def test_a_run_writes_its_rollouts(project, model, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
     write(project, model.url)
-    result = project.pytester.runpytest_subprocess("-q")
-    assert result.ret == 0, result.stdout.str()
-    assert "evalmetrics/rollouts.jsonl" in result.stdout.str()
+    project.run().stdout.fnmatch_lines(["*evalmetrics/rollouts.jsonl*"])
     text = (project.path / "evalmetrics/rollouts.jsonl").read_text(encoding="utf-8")
     assert len(text.splitlines()) == 24
-    assert model.seen()["keys"][0] == "Bearer s3cr3t-key-of-mine"
-    for path in project.path.rglob("*"):
-        assert not path.is_file() or b"s3cr3t-key-of-mine" not in path.read_bytes(), (
-            path
-        )
+
+
+def test_a_key_is_sent_and_stays_in_no_file(project, model, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    write(project, model.url, n=1)
+    # with pytest's cache, which holds the journal
+    assert project.pytester.runpytest_subprocess("-q").ret == 0
+    assert model.seen()["keys"][0] == f"Bearer {KEY}"
+    files = [path for path in project.path.rglob("*") if path.is_file()]
+    assert project.path / "evalmetrics/rollouts.jsonl" in files
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+def test_each_of_several_benchmarks_has_a_rollouts_file(project, model, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    write(project, model.url)
     write(project, model.url, name="others")
-    result = project.pytester.runpytest_subprocess("-q")
-    assert result.ret == 0
-    assert "evalmetrics/rollouts/others.bench.yaml_others.jsonl" in result.stdout.str()
-    assert model.posts == 24  # the same requests: the journal answers them
+    project.run().stdout.fnmatch_lines(
+        ["*evalmetrics/rollouts/others.bench.yaml_others.jsonl*"]
+    )
+    # the same requests: the journal answers the second benchmark's
+    assert model.posts == 24
 
 
 def test_a_changed_seed_or_temperature_is_named_among_the_changes(
@@ -68,7 +82,9 @@ def test_a_changed_seed_or_temperature_is_named_among_the_changes(
     assert entry["changes"] == ["under test: temperature 0 -> 0.5, seed 1 -> 2"]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch):
+@pytest.fixture
+def interrupted(project, model, monkeypatch):
+    """A run that asks for 60 rollouts and is interrupted after 20: its output."""
     monkeypatch.setenv("MY_KEY", "k")
     url = f"{model.url}/chat/completions?latency=0.05"
     write(project, url, n=30, rest="  params: {parallelism: 2}\n")
@@ -83,73 +99,96 @@ def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch
         assert process.poll() is None, process.communicate()[0].decode()
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
-    out = process.communicate(timeout=60)[0].decode()
-    assert "KeyboardInterrupt" in out
-    assert "never retrieved" not in out
-    assert "was destroyed" not in out
-    assert "interrupted: 0 benchmarks evaluated, 1 not" in out
-    assert "run the same command again: answers that were paid for are kept" in out
-    paid = model.posts
-    assert 20 <= paid < 60
-    result = project.pytester.runpytest_subprocess("-q")
-    assert result.ret == 0, result.stdout.str()
-    assert model.posts - 60 <= 2  # what was in flight when it was interrupted
-    lines = (
-        (project.path / "evalmetrics/rollouts.jsonl")
-        .read_text(encoding="utf-8")
-        .splitlines()
+    out, _ = process.communicate(timeout=60)
+    assert 20 <= model.posts < 60
+    return out.decode()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(interrupted, project, model):
+    assert "KeyboardInterrupt" in interrupted
+    assert "interrupted: 0 benchmarks evaluated, 1 not" in interrupted
+    assert (
+        "run the same command again: answers that were paid for are kept" in interrupted
     )
-    assert [json.loads(line)["exact-match"] for line in lines] == [1.0] * 60
+    # nothing that asyncio says of tasks which nobody waited for
+    assert "never retrieved" not in interrupted
+    assert "was destroyed" not in interrupted
+
+    assert project.pytester.runpytest_subprocess("-q").ret == 0
+    # at most the two requests that were in flight are asked again
+    assert model.posts - 60 <= 2
+    text = (project.path / "evalmetrics/rollouts.jsonl").read_text(encoding="utf-8")
+    scores = [json.loads(line)["exact-match"] for line in text.splitlines()]
+    assert scores == [1.0] * 60
 
 
-def test_a_pinned_model_is_asked_in_the_same_run(project, model):
+ASKED = "  metrics: [mean_reward, mean_reward/over_reference]\n"
+
+
+@pytest.fixture
+def pinned(project, model):
+    """Write a benchmark whose reference is a pinned model: 20 tasks, of which both know half."""
     sums = (
         {"id": i, "question": f"{i} + 1", "answer": str(i + i % 2)} for i in range(20)
     )
     project.rows("data.jsonl", sums)
     text = online(model.url, "  baseline: true\n", 2)
-    pinned = f'  reference: {{model: {{url: "{model.url}", name: pinned}}}}\n'
-    asked = "metrics: [mean_reward, mean_reward/over_reference]"
-    bench = project.write(
-        "a.bench.yaml", text.replace("metrics: [mean_reward]", asked) + pinned
+    text = text.replace("  metrics: [mean_reward]\n", ASKED)
+    reference = f'  reference: {{model: {{url: "{model.url}", name: pinned}}}}\n'
+    return project.write("a.bench.yaml", text + reference)
+
+
+@pytest.mark.usefixtures("pinned")
+def test_the_plan_counts_the_calls_of_a_pinned_model(project, model):
+    project.run("--evalmetrics-plan").stdout.fnmatch_lines(
+        [
+            "calls of a.bench.yaml::a: 40 calls",
+            "calls of a.bench.yaml::a, its reference: 40 calls",
+        ]
     )
-    plan = project.run("--evalmetrics-plan")
-    each = [
-        f"calls of a.bench.yaml::a{whose}: 40 calls"
-        for whose in ("", ", its reference")
-    ]
-    plan.stdout.fnmatch_lines(each)
     assert model.posts == 0
+
+
+def test_a_pinned_model_is_asked_in_the_same_run(pinned, project, model):
     project.run("--snapshot-update").assert_outcomes(passed=1)
     (entry,) = project.report()["benchmarks"]
     estimates = entry["agents"][0]["key_metrics"]
     assert (estimates["mean/reference"], estimates["mean/over_reference"]) == (0.5, 0.0)
-    assert model.posts == 2 * 20 * 2
+    # both models, 20 tasks, 2 rollouts
+    assert model.posts == 80
     project.run("--evalmetrics-replay").assert_outcomes(passed=1)
     assert model.posts == 80
 
-    whole = bench.read_text()
-    bench.write_text(whole.replace("name: pinned}", "name: another}"))
+    pinned.write_text(pinned.read_text().replace("name: pinned}", "name: another}"))
     project.run().stdout.fnmatch_lines(
         ["INCONCLUSIVE *: the ruler changed: name pinned -> another (*reference)"]
     )
-    same = "name: m, max_retries: 2, price: {input: 1, output: 2}}"
-    for old, new, words in (
-        (
-            "name: pinned}",
-            same,
-            "*:10: benchmark.reference.model: it is the model under test*",
-        ),
-        (
-            "{model: {url",
-            "{rollouts: r, model: {url",
-            "*benchmark.reference: *give one of them*",
-        ),
-        (
-            "  model: ",
-            "  target: t:f\n  #",
-            "*reference.model: it answers in place of model:*",
-        ),
-    ):
-        bench.write_text(whole.replace(old, new, 1))
-        project.run().stdout.fnmatch_lines([words])
+
+
+REFUSED_REFERENCES = {
+    "the model under test": (
+        "name: pinned}",
+        "name: m, max_retries: 2, price: {input: 1, output: 2}}",
+        "*:10: benchmark.reference.model: it is the model under test*",
+    ),
+    "a model and rollouts": (
+        "{model: {url",
+        "{rollouts: r, model: {url",
+        "*benchmark.reference: *give one of them*",
+    ),
+    "a model beside a target": (
+        "  model: ",
+        "  target: t:f\n  #",
+        "*reference.model: it answers in place of model:*",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"), REFUSED_REFERENCES.values(), ids=REFUSED_REFERENCES
+)
+def test_a_pinned_model_that_measures_nothing_is_refused(
+    pinned, project, old, new, message
+):
+    pinned.write_text(pinned.read_text().replace(old, new, 1))
+    project.run().stdout.fnmatch_lines([message])

@@ -20,10 +20,6 @@ class JudgeProcess(Server):
 
     script = Path(__file__).parent / "scoring" / "scorers" / "judge.py"
 
-    def __init__(self):
-        super().__init__()
-        self.forget()
-
     def url(self, query=""):
         return self.at(CHAT) + (f"?{query}" if query else "")
 
@@ -35,16 +31,15 @@ class JudgeProcess(Server):
         return {"url": self.url(query), "name": "judge", **more}
 
     def forget(self):
-        seen = self.seen()
-        self._posts, self._bodies = seen["posts"], len(seen["bodies"])
+        self.seen("?reset")
 
     @property
     def posts(self):
-        return int(self.seen()["posts"]) - self._posts
+        return int(self.seen()["posts"])
 
     @property
     def bodies(self):
-        return list(self.seen()["bodies"][self._bodies :])
+        return list(self.seen()["bodies"])
 
 
 def row(**item):

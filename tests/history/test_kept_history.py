@@ -65,13 +65,23 @@ def test_an_xfailed_or_incomplete_run_does_not_count(project, passing):
     assert [line["usable"] for line in lines(project)] == [False] * 3
 
 
-def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing):
+def test_best_needs_a_history(project, passing):
     project.bench(BEST)
     passing(9)
-    result = project.run(UPDATE)  # without a history to append to nothing is accepted
+    # without a history to append to, an update accepts nothing
+    result = project.run(UPDATE)
     assert result.ret == 1
-    message = "INCONCLUSIVE *:*: against: best needs a history, and none is named"
-    result.stdout.fnmatch_lines([message, "  -> name it: *"])
+    result.stdout.fnmatch_lines(
+        [
+            "INCONCLUSIVE *:*: against: best needs a history, and none is named",
+            "  -> name it: *",
+        ]
+    )
+
+
+def test_a_history_has_to_be_started(project, passing):
+    project.bench(BEST)
+    passing(9)
     result = project.run(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
@@ -80,29 +90,41 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing
             "  -> start with it: `pytest --evalmetrics-update --evalmetrics-history FILE`",
         ]
     )
+
+
+@pytest.fixture
+def best_is_9(project, passing):
+    """A project whose history holds one run, which passed 9 of 10 tasks."""
+    project.bench(BEST)
+    passing(9)
     result = project.run(*KEEP, UPDATE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         ["note: *accepted: from this run on its history counts anew"]
     )
-    passing(7)  # more than 0.15 below the best
-    for _ in range(2):
-        result = project.run(*KEEP)
-        assert result.ret == 1
-        result.stdout.fnmatch_lines(
-            [
-                "FAIL *: pass@1 fell from 0.9 to 0.7 (the only run, of *)",
-                "*fix the regression; or, *",
-            ]
-        )
-    assert project.run(*KEEP, UPDATE).ret == 0
-    assert project.run(*KEEP).ret == 0  # 0.9 counts no more
-    facts = project.checks()["pass@1"]["comparison"]
-    assert (facts["against"], facts["baseline"], facts["runs"]) == (
-        "best",
-        0.7,
-        1,
+    return project
+
+
+def test_runs_below_the_best_fail_until_they_are_fixed(best_is_9, passing):
+    passing(7)
+    # the first of them does not lower what the second is compared with
+    best_is_9.run(*KEEP)
+    result = best_is_9.run(*KEEP)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "FAIL *: pass@1 fell from 0.9 to 0.7 (the only run, of *)",
+            "*fix the regression; or, *",
+        ]
     )
+
+
+def test_an_accepted_run_is_the_best_from_then_on(best_is_9, passing):
+    passing(7)
+    assert best_is_9.run(*KEEP, UPDATE).ret == 0
+    assert best_is_9.run(*KEEP).ret == 0
+    facts = best_is_9.checks()["pass@1"]["comparison"]
+    assert (facts["against"], facts["baseline"], facts["runs"]) == ("best", 0.7, 1)
 
 
 def test_the_median_of_a_history_beside_the_benchmark_file(project, passing):
@@ -141,29 +163,47 @@ def test_a_benchmark_that_has_grown_or_shrunk_is_no_longer_comparable(
     )
 
 
-def test_an_agent_or_a_metric_that_is_missed_and_an_agent_that_is_renamed(project):
-    def rows(*agents):
-        more = {"_ng_rollout_index": 0, "reward": 1.0}
-        tasks = [(agent, t) for agent in agents for t in range(10)]
-        project.rows(
-            "runs.jsonl",
-            ({"agent_ref": {"name": a}, "_ng_task_index": t} | more for a, t in tasks),
-        )
+def of_agents(project, *agents):
+    """Write ten tasks, which each agent solves."""
+    project.rows(
+        "runs.jsonl",
+        [
+            {
+                "agent_ref": {"name": agent},
+                "_ng_task_index": task,
+                "_ng_rollout_index": 0,
+                "reward": 1.0,
+            }
+            for agent in agents
+            for task in range(10)
+        ],
+    )
 
+
+def test_an_agent_that_is_missed_is_inconclusive_until_that_is_accepted(project):
     project.bench(BEST)
-    rows("a", "b")
+    of_agents(project, "a", "b")
     assert project.run(*KEEP, UPDATE).ret == 0
-    assert project.run(*KEEP).ret == 0
-    rows("a")
+    of_agents(project, "a")
     result = project.run(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*this run has no agent 'b', which the history has"])
     assert project.run(*KEEP, UPDATE).ret == 0
-    rows("c")
+
+
+def test_the_only_agent_of_a_history_may_be_renamed(project):
+    project.bench(BEST)
+    of_agents(project, "a")
+    assert project.run(*KEEP, UPDATE).ret == 0
+    of_agents(project, "c")
     assert project.run(*KEEP).ret == 0
-    project.bench(BEST.replace("[pass@1]", "[mean/reward, pass@1, max@1]"))
-    message = "*h.jsonl holds no run of this benchmark that counts and has max@1 yet"
-    project.run(*KEEP).stdout.fnmatch_lines([message])
+
+
+def test_a_metric_that_no_run_of_the_history_has_is_inconclusive(best_is_9):
+    best_is_9.bench(BEST.replace("[pass@1]", "[mean/reward, pass@1, max@1]"))
+    best_is_9.run(*KEEP).stdout.fnmatch_lines(
+        ["*h.jsonl holds no run of this benchmark that counts and has max@1 yet"]
+    )
 
 
 IMPOSSIBLE = {
@@ -195,26 +235,22 @@ def test_an_impossible_history_is_refused_before_anything_runs(project):
         assert message in line
 
 
-def test_a_history_that_another_ruler_measured_is_not_compared_until_it_starts_anew(
-    project, passing
+def test_a_history_that_was_measured_otherwise_is_not_compared_until_it_starts_anew(
+    best_is_9,
 ):
-    passing(9)
-    project.bench(BEST)
-    assert project.run(*KEEP, UPDATE).ret == 0
-    project.bench(f"{BEST}\npass_threshold: 0.5")
-    result = project.run(*KEEP)
+    best_is_9.bench(f"{BEST}\npass_threshold: 0.5")
+    result = best_is_9.run(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["*the history: the ruler changed: pass_threshold 1.0 -> 0.5*"]
     )
-    assert project.run(*KEEP, UPDATE).ret == 0
-    assert project.run(*KEEP).ret == 0
-    text = (
-        project.path.joinpath("h.jsonl")
-        .read_text()
-        .replace('"score":"reward"', '"scores":5')
-    )
-    project.write("h.jsonl", text)  # damaged
-    project.run(*KEEP).stdout.fnmatch_lines(
+    assert best_is_9.run(*KEEP, UPDATE).ret == 0
+    assert best_is_9.run(*KEEP).ret == 0
+
+
+def test_a_history_whose_measurement_is_damaged_is_not_compared(best_is_9):
+    path = best_is_9.path / "h.jsonl"
+    path.write_text(path.read_text().replace('"score":"reward"', '"scores":5'))
+    best_is_9.run(*KEEP).stdout.fnmatch_lines(
         ["INCONCLUSIVE *the history: the ruler changed: *"]
     )

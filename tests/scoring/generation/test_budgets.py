@@ -28,34 +28,54 @@ def checks(project):
     return {name: of[0] for name, of in budgets.items() if of}
 
 
-def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking, model):
-    plan = asking.run("--evalmetrics-plan").stdout
-    plan.fnmatch_lines(
+def test_the_plan_counts_the_calls_and_makes_none(asking, model):
+    asking.run("--evalmetrics-plan").stdout.fnmatch_lines(
         ["calls of a.bench.yaml::a: 10 calls", "calls of b.bench.yaml::b: 10 calls"]
     )
+    assert model.posts == 0
+
+
+def test_a_budget_that_is_no_limit_is_refused(asking, model):
     asking.run("--evalmetrics-budget", "14calls,1h").stderr.fnmatch_lines(
         ["*'1h' is not a limit*"]
     )
     assert model.posts == 0
-    asking.run("--evalmetrics-budget", "14calls").assert_outcomes(passed=1, failed=1)
+
+
+# of b, after a has taken ten of 14 calls
+REST = "6 calls, about 66 tokens, a cost of about 7.2e-05, about 0 s"
+
+
+@pytest.fixture
+def used_up(asking):
+    """The project after a run with a budget of 14 calls."""
+    result = asking.run("--evalmetrics-budget", "14calls")
+    result.assert_outcomes(passed=1, failed=1)
+    return asking
+
+
+def test_a_run_stops_at_its_budget(used_up, model):
     assert model.posts == 14
-    budget = checks(asking)["b"]
-    assert [e["verdict"] for e in asking.report()["benchmarks"]] == [
-        "PASS",
-        "INCONCLUSIVE",
-    ]
+    first, second = used_up.report()["benchmarks"]
+    assert (first["verdict"], second["verdict"]) == ("PASS", "INCONCLUSIVE")
+    budget = checks(used_up)["b"]
     assert budget["reason"] == (
         "the run's budget of 14 calls was used up, and 6 of 10 rollouts were not asked for"
     )
-    rest = "6 calls, about 66 tokens, a cost of about 7.2e-05, about 0 s"
-    assert f"the rest takes about {rest}" in budget["hint"]
-    asking.run("--evalmetrics-plan").stdout.fnmatch_lines(
+    assert f"the rest takes about {REST}" in budget["hint"]
+
+
+def test_the_plan_of_a_run_that_stopped_counts_the_rest(used_up):
+    used_up.run("--evalmetrics-plan").stdout.fnmatch_lines(
         [
             "calls of a.bench.yaml::a: 0 calls; 10 answered by the journal",
-            f"calls of b.bench.yaml::b: {rest}; 4 answered by the journal",
+            f"calls of b.bench.yaml::b: {REST}; 4 answered by the journal",
         ]
     )
-    asking.run("--evalmetrics-budget", "14calls").assert_outcomes(passed=2)
+
+
+def test_a_run_goes_on_where_the_budget_of_another_ended(used_up, model):
+    used_up.run("--evalmetrics-budget", "14calls").assert_outcomes(passed=2)
     assert model.posts == 20
 
 
@@ -69,26 +89,26 @@ def test_workers_share_a_budget(asking, model):
     assert "the run's budget of 40 tokens was used up" in budgets["a"]["reason"]
 
 
-def test_money_needs_a_price_and_minutes_pass(asking, model):
+def test_a_budget_of_money_needs_a_price(asking, model):
     bench = asking.path / "a.bench.yaml"
     bench.write_text(bench.read_text().replace(", price: {input: 1, output: 2}", ""))
     asking.run("--evalmetrics-budget", "5usd,30min").assert_outcomes(passed=1, failed=1)
+    # of b, which has a price
     assert model.posts == 10
-    (first, _) = asking.report()["benchmarks"]
+    first, _ = asking.report()["benchmarks"]
     assert (
         first["checks"][0]["reason"] == "the run's budget is 5 usd, and m has no price"
     )
-    asking.run(
-        "--evalmetrics-refresh", "--evalmetrics-budget", "0.00001min", "-k", "b.bench"
-    )
-    assert "budget of 1e-05 minutes was used up" in checks(asking)["b"]["reason"]
+
+
+@pytest.mark.parametrize("limit", ["1e-05 minutes", "5e-05 eur"])
+def test_a_run_stops_where_its_minutes_or_its_money_end(asking, model, limit):
     bench = asking.path / "b.bench.yaml"
     bench.write_text(bench.read_text() + "  params: {parallelism: 1}\n")
-    asking.run(
-        "--evalmetrics-refresh", "--evalmetrics-budget", "5e-5eur", "-k", "b.bench"
-    )
-    assert model.posts == 10 + 5
-    assert "budget of 5e-05 eur was used up" in checks(asking)["b"]["reason"]
+    option = limit.replace(" ", "").replace("minutes", "min")
+    asking.run("--evalmetrics-budget", option, "-k", "b.bench")
+    assert f"budget of {limit} was used up" in checks(asking)["b"]["reason"]
+    assert model.posts < 10
 
 
 def test_a_baseline_records_what_calls_take(asking):

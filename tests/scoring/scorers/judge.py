@@ -6,7 +6,8 @@ It speaks OpenAI's chat completions. What it answers stands in what it is asked:
 is cut out of the text and looked up, see `ANSWERS`. How it answers stands in the URL: `takes`
 (json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`, `drifts`,
 `form` (a line of judge_forms.json), `error=first` (an error in the body of a 200).
-A GET with `?harsher=1` lets it take so much off each `quality` from then on.
+A GET with `?harsher=1` lets it take so much off each `quality` from then on, one with `?reset`
+lets it forget everything.
 """
 
 import json
@@ -19,7 +20,15 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 LOCK = threading.Lock()
-SEEN = {"posts": 0, "keys": [], "bodies": [], "harsher": 0.0}
+SEEN = {}
+
+
+def forget():
+    """Start anew: what a judge answers first depends on nothing that others asked."""
+    SEEN.update(posts=0, keys=[], bodies=[], harsher=0.0)
+
+
+forget()
 WRITTEN = json.loads(
     (Path(__file__).parent / "judge_forms.json").read_text(encoding="utf-8")
 )
@@ -132,8 +141,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
-        query = dict(parse_qsl(urlsplit(self.path).query))
+        query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         with LOCK:
+            if "reset" in query:
+                forget()
             SEEN["harsher"] = float(query.get("harsher", SEEN["harsher"]))
             self.respond(200, SEEN)
 

@@ -18,13 +18,14 @@ from pytest_evalmetrics.model.reasons import XfailPassed
 from pytest_evalmetrics.model.results import Check, RunReport, SkippedItem
 from pytest_evalmetrics.model.scores import CallTotals
 from pytest_evalmetrics.model.verdicts import Gate, Verdict, worst
+from pytest_evalmetrics.reports.benchmark_lines import Reading
 from pytest_evalmetrics.reports.ci_logs import tell_ci
 from pytest_evalmetrics.reports.failure_layout import shown_paragraph
 from pytest_evalmetrics.reports.payload import Artifacts, Payload, result_of
 from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
 from pytest_evalmetrics.reports.sentences.notes import note_texts
-from pytest_evalmetrics.reports.terminal import Reading, section
+from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.reports.wording import calls_line, replayed_note
 from pytest_evalmetrics.run_folder import RunFolder, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names

@@ -20,7 +20,7 @@ from pytest_evalmetrics.model.reasons import (
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
 from pytest_evalmetrics.reports.sentences import bound_of, reason_of
-from pytest_evalmetrics.reports.wording import number, signed
+from pytest_evalmetrics.reports.wording import number, signed, two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ComparisonFacts,
         RuleSettings,
         TaskChange,
+        TaskGroup,
     )
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.results import BenchmarkResult, Check
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _TASKS_NAMED = 10  # on a line
 _REWARDS = 8  # of a task
 _TESTING = (RuleName.PRACTICAL, RuleName.STATISTICAL)
+_WITH_MAX_DROP = (RuleName.PRACTICAL, RuleName.NONINFERIOR)
 
 # -- its verdict, in a word -------------------------------------------------------------------
 
@@ -45,7 +47,14 @@ ADVISORY = "ADVISORY"  # in the place of WARN: it would fail, and need not hold
 
 def word_of(check: Check) -> str:
     """Return the word for a check's verdict: an advisory failure has its own."""
-    return ADVISORY if check.tier is Tier.ADVISORY else str(check.verdict)
+    if check.tier is Tier.ADVISORY:
+        return ADVISORY
+    return str(check.verdict)
+
+
+def unmet(checks: Iterable[Check]) -> list[Check]:
+    """List the checks that do not hold."""
+    return [check for check in checks if check.verdict is not Verdict.PASS]
 
 
 def word_of_result(result: BenchmarkResult) -> str:
@@ -65,7 +74,9 @@ def own_reason(check: Check) -> str:
 
 def of_agent(check: Check) -> str:
     """Return the prefix with a check's agent; empty for the only agent."""
-    return f"{check.agent}: " if check.agent else ""
+    if not check.agent:
+        return ""
+    return f"{check.agent}: "
 
 
 def checked_agent(result: BenchmarkResult, check: Check) -> str:
@@ -93,12 +104,13 @@ def measured(
     """Write a check's value and its interval, which may be empty."""
     if estimate is None:
         return number(check.value), ""
-    interval = ""
-    if estimate.interval is not None:
-        low = number(estimate.interval.low)
-        high = number(estimate.interval.high)
-        interval = between.format(low, high)
-    return number(estimate.value), interval
+    value = number(estimate.value)
+    interval = estimate.interval
+    if interval is None:
+        return value, ""
+    low = number(interval.low)
+    high = number(interval.high)
+    return value, between.format(low, high)
 
 
 def expected(check: Check) -> str:
@@ -112,13 +124,23 @@ def expected(check: Check) -> str:
 
 def rule_of(check: Check) -> RuleSettings | None:
     """Return the rule of a check that compares a metric with a reference."""
-    return check.bound.settings if isinstance(check.bound, RuleBound) else None
+    if isinstance(check.bound, RuleBound):
+        return check.bound.settings
+    return None
 
 
 def better_way(check: Check) -> str:
     """Name the better direction; empty if nothing is compared."""
     rule = rule_of(check)
-    return f"{rule.direction} is better" if rule is not None else ""
+    if rule is None:
+        return ""
+    return f"{rule.direction} is better"
+
+
+def less_is_better(check: Check) -> bool:
+    """Whether a check compares a metric of which less is better."""
+    rule = rule_of(check)
+    return rule is not None and rule.direction is Direction.LOWER
 
 
 def is_set_against_reference(check: Check) -> bool:
@@ -136,43 +158,51 @@ def sides_of(check: Check) -> tuple[float | None, float | None]:
     facts = check.comparison
     if facts is None:
         return None, check.value
-    return facts.baseline, check.value if facts.current is None else facts.current
+    if facts.current is None:
+        return facts.baseline, check.value
+    return facts.baseline, facts.current
 
 
 def change_of(check: Check) -> tuple[float | None, float | None, float | None]:
     """Return a metric's change from its baseline, and the change's interval."""
     facts = check.comparison
-    rule = rule_of(check)
     if facts is None:
         return None, None, None
-    if rule is not None and rule.direction is Direction.LOWER:
+    if less_is_better(check):
         return facts.drop, facts.drop_low, facts.drop_high
-    return _negative(facts.drop), _negative(facts.drop_high), _negative(facts.drop_low)
+    change = _negative(facts.drop)
+    low = _negative(facts.drop_high)
+    high = _negative(facts.drop_low)
+    return change, low, high
 
 
 def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
+    if value is None:
+        return None
+    return -value
 
 
 def worse_slices(check: Check) -> list[WorseSlice]:
     """List the slices that got worse, where that is what the check is about."""
-    return [
-        one
-        for reason in check.reasons
-        if isinstance(reason, WorseSlices)
-        for one in reason.slices
-    ]
+    slices: list[WorseSlice] = []
+    for reason in check.reasons:
+        if isinstance(reason, WorseSlices):
+            slices += reason.slices
+    return slices
 
 
 def change_that_matters(check: Check) -> float | None:
     """Return the smallest change that matters to the gate, signed; None if any does."""
-    facts, rule = check.comparison, rule_of(check)
+    facts = check.comparison
+    rule = rule_of(check)
     if facts is None or rule is None:
         return None
     drop = facts.allowed_drop
-    if drop is None and rule.rule in (RuleName.PRACTICAL, RuleName.NONINFERIOR):
+    if drop is None and rule.rule in _WITH_MAX_DROP:
         drop = rule.max_drop
-    return None if not drop else -rule.sign * drop
+    if not drop:
+        return None
+    return -rule.sign * drop
 
 
 def size_of(check: Check) -> str:
@@ -181,7 +211,8 @@ def size_of(check: Check) -> str:
     if facts is None:
         return ""
     tasks = many(facts.tasks, "task")
-    before, now = facts.samples_baseline, facts.samples_current
+    before = facts.samples_baseline
+    now = facts.samples_current
     if now is None or before is None or now[0] != now[1]:
         return f"{tasks}, {many(facts.rollouts_current, 'rollout')}"
     if before != now:
@@ -191,12 +222,16 @@ def size_of(check: Check) -> str:
 
 def _span(samples: tuple[int, int]) -> str:
     fewest, most = samples
-    return str(most) if fewest == most else f"{fewest} to {most}"
+    if fewest == most:
+        return str(most)
+    return f"{fewest} to {most}"
 
 
 def p_value(check: Check) -> float | None:
     """Return a comparison's p value, adjusted for the other metrics."""
-    return None if check.comparison is None else check.comparison.p_adjusted
+    if check.comparison is None:
+        return None
+    return check.comparison.p_adjusted
 
 
 _LIKELY_BY_CHANCE = 0.25  # p from which a drop is one of the many that nothing explains
@@ -204,7 +239,8 @@ _LIKELY_BY_CHANCE = 0.25  # p from which a drop is one of the many that nothing 
 
 def is_unproven_drop(check: Check) -> bool:
     """Whether a check passes over a drop that would matter if it were real."""
-    facts, rule = check.comparison, rule_of(check)
+    facts = check.comparison
+    rule = rule_of(check)
     if facts is None or rule is None or not rule.tests or facts.drop is None:
         return False
     if check.verdict is not Verdict.PASS or check.accepted:
@@ -220,13 +256,12 @@ def before_and_now(check: Check, *, briefly: bool = False) -> Iterator[str]:
     if facts is None or facts.baseline is None:
         return
     change = signed(change_of(check)[0])
-    p = p_value(check)
     parts = [f"was {number(facts.baseline)}"]
     if change not in ("", "0"):
         if not briefly:
             parts.append(change)
-        if p is not None:
-            parts.append(f"p {p:.2g}")
+        if facts.p_adjusted is not None:
+            parts.append(f"p {two_digits(facts.p_adjusted)}")
     yield ", ".join(parts)
     if is_unproven_drop(check):
         yield "drop NOT PROVEN"
@@ -234,18 +269,19 @@ def before_and_now(check: Check, *, briefly: bool = False) -> Iterator[str]:
 
 def seen_losses(checks: Iterable[Check]) -> str:
     """Say from which size on the gates that pass would have seen a loss; empty if unknown."""
-    drops = [
-        check.comparison.detectable_drop
-        for check in checks
-        if check.verdict is Verdict.PASS
-        and check.comparison is not None
-        and check.comparison.detectable_drop
-    ]
+    drops = []
+    for check in checks:
+        facts = check.comparison
+        passes = check.verdict is Verdict.PASS
+        if passes and facts is not None and facts.detectable_drop:
+            drops.append(facts.detectable_drop)
     if not drops:
         return ""
-    least, most = f"{min(drops):.2g}", f"{max(drops):.2g}"
-    sizes = least if least == most else f"{least} to {most}"
-    return f"sees losses from {sizes} on"
+    least = two_digits(min(drops))
+    most = two_digits(max(drops))
+    if least == most:
+        return f"sees losses from {least} on"
+    return f"sees losses from {least} to {most} on"
 
 
 def task_counts(check: Check) -> tuple[int, int, int] | None:
@@ -270,7 +306,9 @@ def blindness_of(check: Check) -> Blindness | None:
     for reason in check.reasons:
         if isinstance(reason, BlindGate):
             return reason.cause
-    return None if check.comparison is None else check.comparison.blind
+    if check.comparison is None:
+        return None
+    return check.comparison.blind
 
 
 def changes_task_list(check: Check) -> bool:
@@ -294,16 +332,15 @@ def comparison_details(check: Check) -> Iterator[str]:
     if facts.unseen_flips:
         share = f"{facts.unseen_flips:.1%}"
         yield f"no task differs; up to {share} of the tasks may flip unseen"
-    if facts.added.count:
-        names = listed(facts.added.tasks, _TASKS_NAMED, facts.added.count)
-        yield f"{many(facts.added.count, 'task', 'is')} only in this run: {names}"
-    if facts.removed.count:
-        names = listed(facts.removed.tasks, _TASKS_NAMED, facts.removed.count)
-        yield f"{many(facts.removed.count, 'task', 'is')} only in the baseline: {names}"
-    if facts.excluded.count:
-        names = listed(facts.excluded.tasks, _TASKS_NAMED, facts.excluded.count)
-        tasks = many(facts.excluded.count, "task", "is")
-        yield f"{tasks} left out, without a value on one side: {names}"
+    yield from _unpaired(facts.added, "only in this run")
+    yield from _unpaired(facts.removed, "only in the baseline")
+    yield from _unpaired(facts.excluded, "left out, without a value on one side")
+
+
+def _unpaired(group: TaskGroup, why: str) -> Iterator[str]:
+    if group.count:
+        names = listed(group.tasks, _TASKS_NAMED, group.count)
+        yield f"{many(group.count, 'task', 'is')} {why}: {names}"
 
 
 def flip_text(task: TaskChange) -> str:
@@ -317,14 +354,16 @@ def _rewards(rewards: Sequence[float]) -> str:
 
 
 def _basis(facts: ComparisonFacts) -> str:
-    clustered = ""
+    """Say by which test a change was judged, and on how much."""
+    tasks = many(facts.tasks, "task")
     if facts.units and facts.units != facts.tasks:
-        clustered = f" in {many(facts.units, 'cluster')}"
-    test = f"{facts.test} over {many(facts.tasks, 'task')}{clustered}"
-    before = f"{many(facts.rollouts_baseline, 'rollout')} before"
-    text = f"{test}, {before} and {facts.rollouts_current} now"
+        tasks += f" in {many(facts.units, 'cluster')}"
+    before = many(facts.rollouts_baseline, "rollout")
+    text = (
+        f"{facts.test} over {tasks}, {before} before and {facts.rollouts_current} now"
+    )
     if _is_adjusted(facts):
-        text += f"; p = {facts.p_adjusted:.2g} adjusted for the other metrics"
+        text += f"; p = {two_digits(facts.p_adjusted)} adjusted for the other metrics"
     return text
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
 
 CUT = "..."
 _INDENT = 6  # of a line that goes on
-_RIGHT_TO_LEFT = ("R", "AL", "AN", "RLE", "RLO", "RLI")
+_RIGHT_TO_LEFT = frozenset(("R", "AL", "AN", "RLE", "RLO", "RLI"))
 _ISOLATE = "\u2068"
 _END_OF_ISOLATE = "\u2069"
 
@@ -26,9 +25,13 @@ def columns_of(text: str) -> int:
 
 
 def _columns(letter: str) -> int:
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Cf"):
+    if unicodedata.combining(letter):
         return 0
-    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+    if unicodedata.category(letter) in ("Mn", "Cf"):
+        return 0
+    if unicodedata.east_asian_width(letter) in ("W", "F"):
+        return 2
+    return 1
 
 
 def padded(text: str, width: int) -> str:
@@ -41,9 +44,10 @@ def beginning(text: str, width: int) -> str:
     if columns_of(text) <= width:
         return text
     room = width - columns_of(CUT)
-    kept = text[: _letters_within(text, room)]
-    words = kept.rpartition(" ")[0]
-    return f"{(words or kept).rstrip(' ,;:')}{CUT}"
+    letters = text[: _letters_within(text, room)]
+    words = letters.rpartition(" ")[0]
+    kept = words or letters
+    return f"{kept.rstrip(' ,;:')}{CUT}"
 
 
 def both_ends(text: str, width: int) -> str:
@@ -53,13 +57,20 @@ def both_ends(text: str, width: int) -> str:
     half = (width - columns_of(CUT)) // 2
     first = _letters_within(text, half)
     last = _letters_within(text[::-1], half)
-    return f"{text[:first]}{CUT}{text[len(text) - last :]}"
+    end = text[len(text) - last :]
+    return f"{text[:first]}{CUT}{end}"
 
 
 def _letters_within(text: str, width: int) -> int:
     """Count the first letters that fit."""
-    ends = accumulate(map(_columns, text))
-    return sum(end <= width for end in ends)
+    letters = 0
+    columns = 0
+    for letter in text:
+        columns += _columns(letter)
+        if columns > width:
+            break
+        letters += 1
+    return letters
 
 
 # -- lines -----------------------------------------------------------------------------------
@@ -88,13 +99,16 @@ def filled(
     line = begins
     is_empty = True
     for part in parts:
-        longer = line + part if is_empty else line + separator + part
-        if is_empty or columns_of(longer.rstrip()) <= width:
-            line = longer
+        if is_empty:
+            line += part
             is_empty = False
             continue
-        lines.append((line + separator).rstrip())
-        line = " " * indent + part
+        longer = f"{line}{separator}{part}"
+        if columns_of(longer.rstrip()) <= width:
+            line = longer
+        else:
+            lines.append(f"{line}{separator}".rstrip())
+            line = " " * indent + part
     lines.append(line)
     return lines
 
@@ -106,8 +120,10 @@ def isolated(text: str) -> str:
     """Keep a text that is written from right to left from moving what stands beside it."""
     if text.isascii():
         return text
-    turns = any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text)
-    return f"{_ISOLATE}{text}{_END_OF_ISOLATE}" if turns else text
+    directions = set(map(unicodedata.bidirectional, text))
+    if directions.isdisjoint(_RIGHT_TO_LEFT):
+        return text
+    return f"{_ISOLATE}{text}{_END_OF_ISOLATE}"
 
 
 # -- links -----------------------------------------------------------------------------------

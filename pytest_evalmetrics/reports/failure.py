@@ -85,25 +85,35 @@ def failure_of_result(
     titled
         Whether the benchmark's name comes first: a test may check several.
     """
+    compared = _compared(result)
+    worse = [check for check in compared if _is_worse(check)]
     blocks: list[Block] = []
     if titled:
-        outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
-        blocks.append(Line(visible(f"{result.name} {outcome}")))
-    if result.failed_rows:  # the reason for missing rewards below
-        groups = wording.failed_row_groups(result.failed_rows)
-        blocks += [Line(visible(text), LineKind.PART) for text in groups]
-    compared = _compared(result)
-    several = _fails_several(compared)
-    blocks += _comparisons(result, compared, several=several)
-    blocks += _reasons(result, said_above=compared if several else ())
+        blocks.append(_title(result))
+    # the reason for missing rewards below
+    unscored = wording.failed_row_groups(result.failed_rows)
+    blocks += [Line(visible(text), LineKind.PART) for text in unscored]
+    if len(worse) > 1:  # a table says it shorter than sentences
+        blocks += _table_of_worse(result, compared, worse)
+        blocks += _reasons(result, said_above=compared)
+    else:
+        blocks += _comparison_table(compared, is_folded=True)
+        blocks += _reasons(result, said_above=())
     blocks += flipped_tasks.task_lines(result)
     blocks += _shared(result)
     blocks.append(Line(_more(result), LineKind.MORE))
-    blocks += _hints(dict.fromkeys(map(_hint, filter(_is_worse, compared))))
+    blocks += _hints(dict.fromkeys(map(_hint, worse)))
     blocks += _commands(result, item)
     blocks += _values_table(result.checks)
     blocks += _remarks(result)
     return Failure(_first_reason(result), blocks, result.id)
+
+
+def _title(result: BenchmarkResult) -> Line:
+    outcome = "could not be judged"
+    if result.verdict is Verdict.FAIL:
+        outcome = "failed"
+    return Line(visible(f"{result.name} {outcome}"))
 
 
 def failure_of_warning(result: BenchmarkResult, item: str) -> Failure:
@@ -121,10 +131,11 @@ def failure_of_words(words: str) -> Failure:
 
 def joined(failures: Sequence[Failure]) -> Failure:
     """Show several failures of one test, the first one as the summary."""
-    blocks: list[Block] = []
-    for failure in failures:
+    first, *others = failures
+    blocks = list(first.blocks)
+    for failure in others:
         blocks += [Line(), *failure.blocks]
-    return structs.replace(failures[0], blocks=blocks[1:])
+    return structs.replace(first, blocks=blocks)
 
 
 def below_the_call(call: Iterable[str], failure: Failure) -> Failure:
@@ -134,15 +145,18 @@ def below_the_call(call: Iterable[str], failure: Failure) -> Failure:
 
 def _first_reason(result: BenchmarkResult) -> str:
     """Say why the benchmark does not hold, in one line."""
-    first = triage.leading(result)
-    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    unmet = check_wording.unmet(result.checks)
     unmet.sort(key=lambda check: not check.verdict.fails)
-    for check in unmet if first is None else [first, *unmet]:
+    leading = triage.leading(result)
+    if leading is not None:
+        unmet.insert(0, leading)
+    for check in unmet:
         reason = _short(check)
         if reason:
-            word = check_wording.word_of(check)
-            prefix = "" if check.verdict is Verdict.FAIL else f"{word}: "
-            return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
+            text = f"{check_wording.of_agent(check)}{reason}"
+            if check.verdict is not Verdict.FAIL:
+                text = f"{check_wording.word_of(check)}: {text}"
+            return visible(text)
     return visible(result.name)
 
 
@@ -152,7 +166,9 @@ def _short(check: Check) -> str:
     if check.reasons or facts is None or not is_compared(check):
         return check_wording.own_reason(brief(check))
     text = values_text(check.name, facts)
-    return text if facts.p_adjusted is None else f"{text}, p {facts.p_adjusted:.2g}"
+    if facts.p_adjusted is not None:
+        text += f", p {wording.two_digits(facts.p_adjusted)}"
+    return text
 
 
 # -- metrics against their baseline ----------------------------------------------------------
@@ -160,18 +176,12 @@ def _short(check: Check) -> str:
 
 def _compared(result: BenchmarkResult) -> list[Check]:
     """List the checks that belong into the table of comparisons, the surest first."""
-    checks = [
-        check
-        for check in result.checks
-        if check_wording.is_set_against_reference(check)
-        or check_wording.worse_slices(check)
-    ]
+    checks = []
+    for check in result.checks:
+        is_of_slices = bool(check_wording.worse_slices(check))
+        if is_of_slices or check_wording.is_set_against_reference(check):
+            checks.append(check)
     return triage.in_turn(checks)
-
-
-def _fails_several(compared: Sequence[Check]) -> bool:
-    """Whether a table says it shorter than sentences: several changes are worse."""
-    return sum(map(_is_worse, compared)) > 1
 
 
 def _is_worse(check: Check) -> bool:
@@ -180,44 +190,56 @@ def _is_worse(check: Check) -> bool:
     return is_compared(check) or bool(check_wording.worse_slices(check))
 
 
-def _comparisons(
-    result: BenchmarkResult, compared: Sequence[Check], *, several: bool
+def _table_of_worse(
+    result: BenchmarkResult, compared: Sequence[Check], worse: Sequence[Check]
 ) -> Blocks:
     """Write a table of the changes below what is worse, and draw the first ones."""
-    worse = [check for check in compared if _is_worse(check)]
-    if several:
-        yield Line(_head(result, worse), LineKind.REASON, worse[0].verdict)
+    yield Line(_head(result, worse), LineKind.REASON, worse[0].verdict)
+    yield from _comparison_table(compared, is_folded=False)
+    yield from _pictures(worse)
+
+
+def _comparison_table(compared: Sequence[Check], *, is_folded: bool) -> Blocks:
+    """Write a row for each comparison, or one for each of its worst slices."""
     rows: list[Row] = []
     for check in compared:
-        slices = check_wording.worse_slices(check)[:_SLICES]
-        rows += [Row(_slice_row(check, one), check.verdict) for one in slices]
-        if not slices:
+        slices = check_wording.worse_slices(check)
+        if slices:
+            rows += [
+                Row(_slice_row(check, one), check.verdict) for one in slices[:_SLICES]
+            ]
+        else:
             rows.append(Row(_compared_row(check), check.verdict))
     if rows:
         yield Table(
             header=_COMPARED,
             rows=_without_twins(rows),
             dispensable=_DISPENSABLE,
-            is_folded=not several,
+            is_folded=is_folded,
         )
-    if several:
-        yield from _pictures(worse)
 
 
 def _pictures(checks: Sequence[Check]) -> Blocks:
     """Draw the intervals of the surest changes, each named, on one scale."""
-    several = len({check.agent for check in checks}) > 1
+    agents = {check.agent for check in checks}
     pictures = []
     for check in checks:
         picture = change_picture(check)
-        if picture is not None:
-            agent = check_wording.of_agent(check) if several else ""
-            label = visible(f"{agent}{check.name}")
-            pictures.append(structs.replace(picture, label=label))
-    for picture in pictures[:_DRAWN]:  # a scale shows no change of another size
-        ratio = _extent(picture) / (_extent(pictures[0]) or 1.0)
-        if 1 / _ALIKE <= ratio <= _ALIKE:
+        if picture is None:
+            continue
+        label = check.name
+        if len(agents) > 1:
+            label = f"{check_wording.of_agent(check)}{check.name}"
+        pictures.append(structs.replace(picture, label=visible(label)))
+    for picture in pictures[:_DRAWN]:
+        if _shares_scale(picture, pictures[0]):
             yield picture
+
+
+def _shares_scale(picture: Picture, first: Picture) -> bool:
+    """Whether a scale that shows the first change shows this one."""
+    ratio = _extent(picture) / (_extent(first) or 1.0)
+    return 1 / _ALIKE <= ratio <= _ALIKE
 
 
 def _extent(picture: Picture) -> float:
@@ -228,34 +250,37 @@ def _extent(picture: Picture) -> float:
 def _head(result: BenchmarkResult, worse: Sequence[Check]) -> str:
     """Name what is worse, than what, and over how much it was measured."""
     first = worse[0]
-    agents = dict.fromkeys(check.agent for check in worse if check.agent)
-    place = "the history" if first.acceptance is Acceptance.HISTORY else "its baseline"
-    worse_than = f"worse than {place}"
+    reference = "its baseline"
+    if first.acceptance is Acceptance.HISTORY:
+        reference = "the history"
+    text = f"worse than {reference}"
     if first.verdict is not Verdict.FAIL:
-        worse_than = f"perhaps {worse_than}"
-    text = worse_than
-    if agents:  # the benchmark's name stands above
-        are = "are" if len(agents) > 1 else "is"
-        text = f"{listed(list(agents), 3)} {are} {worse_than}"
-    measured = next((check for check in worse if check.comparison), None)
-    if measured is not None:
-        text += f", {check_wording.size_of(measured)}"
+        text = f"perhaps {text}"
+    # the benchmark's name stands above
+    agents = list(dict.fromkeys(check.agent for check in worse if check.agent))
+    if len(agents) == 1:
+        text = f"{agents[0]} is {text}"
+    elif agents:
+        text = f"{listed(agents, 3)} are {text}"
+    for check in worse:
+        if check.comparison is not None:
+            text += f", {check_wording.size_of(check)}"
+            break
     return _at(result, first, text)
 
 
 def _at(result: BenchmarkResult, check: Check, text: str) -> str:
-    where = f"{result.file}:{check.line}: " if check.line else ""
+    """Write a text behind a check's verdict, and the line of the file that asks for it."""
+    where = ""
+    if check.line:
+        where = f"{result.file}:{check.line}: "
     return visible(f"{check_wording.word_of(check)}  {where}{text}")
 
 
 def _compared_row(check: Check) -> tuple[str, ...]:
     baseline, now = check_wording.sides_of(check)
     change, low, high = check_wording.change_of(check)
-    interval = ""
-    if low is not None and high is not None:
-        interval = f"[{wording.signed(low)}, {wording.signed(high)}]"
-    p = check_wording.p_value(check)
-    counts = check_wording.task_counts(check)
+    tasks, worse, better = _count_cells(check)
     return (
         check_wording.word_of(check),
         check.agent,
@@ -263,12 +288,23 @@ def _compared_row(check: Check) -> tuple[str, ...]:
         wording.number(baseline),
         wording.number(now),
         wording.signed(change),
-        interval,
-        "" if p is None else f"{p:.2g}",
-        *(("", "", "") if counts is None else map(str, counts)),
+        wording.signed_interval(low, high),
+        wording.two_digits(check_wording.p_value(check)),
+        tasks,
+        worse,
+        better,
         check_wording.better_way(check),
         bound_of(check),
     )
+
+
+def _count_cells(check: Check) -> tuple[str, str, str]:
+    """Write the numbers of paired, worse and better tasks; empty without any pairing."""
+    counts = check_wording.task_counts(check)
+    if counts is None:
+        return "", "", ""
+    tasks, worse, better = counts
+    return str(tasks), str(worse), str(better)
 
 
 def _slice_row(check: Check, one: kinds.WorseSlice) -> tuple[str, ...]:
@@ -280,7 +316,7 @@ def _slice_row(check: Check, one: kinds.WorseSlice) -> tuple[str, ...]:
         wording.number(one.now),
         wording.signed(one.now - one.before),
         "",
-        f"{one.p:.2g}",
+        wording.two_digits(one.p),
         str(one.tasks),
         str(one.worse),
         "",
@@ -294,16 +330,16 @@ _METRIC = _COMPARED.index("metric")
 
 def _without_twins(rows: Sequence[Row]) -> list[Row]:
     """Write metrics with the same numbers in one row: pass@1 of one rollout is the mean."""
-    twins: dict[tuple[object, ...], list[Row]] = {}
+    twins: dict[Row, list[str]] = {}
     for row in rows:
-        others = (*row.cells[:_METRIC], *row.cells[_METRIC + 1 :])
-        twins.setdefault((row.verdict, others), []).append(row)
-    merged = []
-    for same in twins.values():
-        cells = list(same[0].cells)
-        cells[_METRIC] = ", ".join(row.cells[_METRIC] for row in same)
-        merged.append(Row(cells, same[0].verdict))
-    return merged
+        twins.setdefault(_naming_metric(row, ""), []).append(row.cells[_METRIC])
+    return [_naming_metric(row, ", ".join(metrics)) for row, metrics in twins.items()]
+
+
+def _naming_metric(row: Row, metric: str) -> Row:
+    cells = list(row.cells)
+    cells[_METRIC] = metric
+    return Row(tuple(cells), row.verdict)
 
 
 # -- values with thresholds ------------------------------------------------------------------
@@ -314,20 +350,33 @@ def _values_table(checks: Sequence[Check]) -> Blocks:
     rows = [
         Row(_value_row(check), check.verdict)
         for check in checks
-        if check.bound is not None
-        and check.gate is not Gate.DATA
-        and not check_wording.is_set_against_reference(check)
+        if _is_held_against_bound(check)
     ]
     rows.sort(key=lambda row: row.verdict == Verdict.PASS)
     if rows:
         yield Table(header=_VALUES, rows=rows, is_folded=True)
 
 
+def _is_held_against_bound(check: Check) -> bool:
+    if check.bound is None or check.gate is Gate.DATA:
+        return False
+    return not check_wording.is_set_against_reference(check)
+
+
 def _value_row(check: Check) -> tuple[str, ...]:
     value, interval = check_wording.measured(check, check.estimate)
-    tasks = "" if check.estimate is None else str(check.estimate.tasks)
-    head = (check_wording.word_of(check), check.agent, check.name)
-    return (*head, value, interval, tasks, bound_of(check))
+    tasks = ""
+    if check.estimate is not None:
+        tasks = str(check.estimate.tasks)
+    return (
+        check_wording.word_of(check),
+        check.agent,
+        check.name,
+        value,
+        interval,
+        tasks,
+        bound_of(check),
+    )
 
 
 # -- pictures --------------------------------------------------------------------------------
@@ -352,30 +401,42 @@ def change_picture(check: Check) -> Picture | None:
 def _gate(check: Check) -> str:
     """Say what the gate lets pass; where less is better, readers don't expect it."""
     rule = check_wording.rule_of(check)
-    allowed = "" if rule is None else allowed_text(rule)
-    if rule is None or not allowed:
+    if rule is None:
         return ""
-    better = ", lower is better" if rule.direction is Direction.LOWER else ""
-    return f"gate: {allowed}{better}"
+    allowed = allowed_text(rule)
+    if not allowed:
+        return ""
+    if rule.direction is Direction.LOWER:
+        return f"gate: {allowed}, lower is better"
+    return f"gate: {allowed}"
 
 
 def _value_picture(check: Check) -> Picture | None:
     """Draw a value with its interval and the bound that it misses."""
-    missed = next((r for r in check.reasons if isinstance(r, kinds.OutOfBounds)), None)
+    bound = _missed_bound(check)
     estimate = check.estimate
-    if missed is None or estimate is None or estimate.interval is None:
+    if bound is None or estimate is None or estimate.interval is None:
         return None
-    low, high = estimate.interval.low, estimate.interval.high
+    low = estimate.interval.low
+    high = estimate.interval.high
     interval = f"95 % interval {wording.number(low)} to {wording.number(high)}"
     return Picture(
         low=low,
         value=estimate.value,
         high=high,
-        limit=missed.bound,
+        limit=bound,
         shows_zero=False,
         label="",
-        text=f"{wording.number(missed.bound)}; {interval}",
+        text=f"{wording.number(bound)}; {interval}",
     )
+
+
+def _missed_bound(check: Check) -> float | None:
+    """Return the bound that a value misses; None without one."""
+    for reason in check.reasons:
+        if isinstance(reason, kinds.OutOfBounds):
+            return reason.bound
+    return None
 
 
 # -- reasons ---------------------------------------------------------------------------------
@@ -392,25 +453,26 @@ _NOT_COMPARED = (
 def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
     """Write why each check does not hold, and the way out where it is not the next one's."""
     failing = [
-        check
-        for check in result.checks
-        if check.verdict is not Verdict.PASS and reason_of(check)
+        check for check in check_wording.unmet(result.checks) if reason_of(check)
     ]
     failing.sort(key=lambda check: not check.verdict.fails)
     groups = _alike(failing)
-    for group, following in zip(groups, [*groups[1:], None], strict=True):
+    for at, group in enumerate(groups):
         check = group[0]
         is_above = any(check is other for other in said_above)
         if is_above:
-            yield from _beside_the_table(check)
+            yield _beside_the_table(check)
         else:
             yield _reason(result, group)
             yield from _drawn(check)
         for line in check_wording.comparison_details(check):
             yield Line(f"    {visible(line)}", LineKind.DETAIL)
         # the way out of a change stands below the tasks
-        hint = "" if _is_worse(check) else _hint(check)
-        if following is None or hint != _hint(following[0]):
+        hint = ""
+        if not _is_worse(check):
+            hint = _hint(check)
+        following = groups[at + 1 : at + 2]
+        if not following or hint != _hint(following[0][0]):
             yield from _hints([hint])
 
 
@@ -432,78 +494,95 @@ def _alike(checks: Sequence[Check]) -> list[list[Check]]:
     of_metrics: dict[tuple[object, ...], list[Check]] = {}
     for group in of_agents.values():
         agents = tuple(check.agent for check in group)
-        anonymous = _naming(group[0], "")
-        which = (agents, anonymous.gate, anonymous.verdict, reason_of(anonymous))
-        of_metrics.setdefault((anonymous.name, *which), []).extend(group)
+        unnamed = _naming(group[0], "")
+        what = (unnamed.gate, unnamed.name, unnamed.verdict, reason_of(unnamed))
+        of_metrics.setdefault((agents, *what), []).extend(group)
     return list(of_metrics.values())
 
 
 def _naming(check: Check, metrics: str) -> Check:
     """Let a check that compared nothing, and its reasons, name other metrics."""
-    if not any(isinstance(reason, _NOT_COMPARED) for reason in check.reasons):
+    reasons: list[kinds.Reason] = []
+    is_compared_with_nothing = False
+    for reason in check.reasons:
+        if isinstance(reason, _NOT_COMPARED):
+            is_compared_with_nothing = True
+            reasons.append(structs.replace(reason, metric=metrics))
+        else:
+            reasons.append(reason)
+    if not is_compared_with_nothing:
         return check
-    reasons = tuple(
-        structs.replace(reason, metric=metrics)
-        if isinstance(reason, _NOT_COMPARED)
-        else reason
-        for reason in check.reasons
-    )
-    return structs.replace(check, name=metrics, reasons=reasons)
+    return structs.replace(check, name=metrics, reasons=tuple(reasons))
 
 
 def _hint(check: Check) -> str:
     """Give the way out; a regression has a command instead."""
-    return "" if is_accepted_by_update(check) else hint_of(check)
+    if is_accepted_by_update(check):
+        return ""
+    return hint_of(check)
 
 
 def _hints(hints: Iterable[str]) -> Blocks:
     for hint in hints:
-        if hint:
-            yield from (
-                Line(line, LineKind.HINT) for line in f"  -> {hint}".split("\n")
-            )
+        if not hint:
+            continue
+        for line in f"  -> {hint}".split("\n"):
+            yield Line(line, LineKind.HINT)
 
 
-def _beside_the_table(check: Check) -> Blocks:
+def _beside_the_table(check: Check) -> Line:
     """Write what the table does not say of a check: why a change is judged so."""
-    rest = structs.replace(brief(check), comparison=None)
+    lead = f"{check_wording.word_of(check)}  {check_wording.of_agent(check)}"
+    full = visible(f"{lead}{check_wording.own_reason(check)}")
+    words = check_wording.own_reason(_without_numbers(check))
+    if not words:
+        return Line(full, LineKind.DETAIL, check.verdict)
+    text = visible(f"{lead}{check.name}: {words}")
+    return Line(text, LineKind.BESIDE, check.verdict, full)
+
+
+def _without_numbers(check: Check) -> Check:
+    """Leave out of a check what its row in the table says."""
+    reasons = brief(check).reasons
     if check_wording.worse_slices(check):
-        kept = [r for r in rest.reasons if not isinstance(r, kinds.WorseSlices)]
-        rest = structs.replace(rest, reasons=tuple(kept))
-    words = check_wording.own_reason(rest)
-    full = visible(
-        f"{check_wording.word_of(check)}  {check_wording.of_agent(check)}"
-        f"{check_wording.own_reason(check)}"
-    )
-    if words:
-        name = f"{check_wording.of_agent(check)}{check.name}"
-        text = visible(f"{check_wording.word_of(check)}  {name}: {words}")
-        yield Line(text, LineKind.BESIDE, check.verdict, full)
-    else:
-        yield Line(full, LineKind.DETAIL, check.verdict)
+        others = [one for one in reasons if not isinstance(one, kinds.WorseSlices)]
+        reasons = tuple(others)
+    return structs.replace(brief(check), comparison=None, reasons=reasons)
 
 
 def _reason(result: BenchmarkResult, checks: Sequence[Check]) -> Line:
     """Write a reason once, for all agents and metrics that have it."""
-    metrics = dict.fromkeys(one.name for one in checks)
+    metrics = dict.fromkeys(check.name for check in checks)
+    agents = dict.fromkeys(check.agent for check in checks if check.agent)
+    first_agents = ""
+    all_agents = ""
+    if agents:
+        first_agents = f"{listed(list(agents), _AGENTS)}: "
+        all_agents = f"{', '.join(agents)}: "
     check = _naming(checks[0], ", ".join(metrics))
-    names = list(dict.fromkeys(one.agent for one in checks if one.agent))
-    agents = f"{listed(names, _AGENTS)}: " if names else ""
-    short = _at(result, check, f"{agents}{check_wording.own_reason(brief(check))}")
-    every = f"{', '.join(names)}: " if names else ""
-    full = _at(result, check, f"{every}{check_wording.own_reason(check)}")
-    return Line(short, LineKind.REASON, check.verdict, full)
+    short = f"{first_agents}{check_wording.own_reason(brief(check))}"
+    full = f"{all_agents}{check_wording.own_reason(check)}"
+    return Line(
+        _at(result, check, short),
+        LineKind.REASON,
+        check.verdict,
+        full=_at(result, check, full),
+    )
 
 
 def _shared(result: BenchmarkResult) -> Blocks:
     """Say what the tasks that got worse have in common: the surest, with -v all of it."""
-    several = len({separator.agent for separator in result.separators}) > 1
+    agents = {separator.agent for separator in result.separators}
     for at, separator in enumerate(result.separators):
-        agent = f"{separator.agent}: " if several else ""
-        text = visible(f"  in common: {agent}{separator_text(separator)}")
+        text = separator_text(separator)
+        if len(agents) > 1:
+            text = f"{separator.agent}: {text}"
+        text = visible(f"  in common: {text}")
         full = f"{text}; {separator_basis(separator)}"
-        kind = LineKind.DETAIL if at else LineKind.SHARED
-        yield Line(full if at else text, kind, full=full)
+        if at == 0:
+            yield Line(text, LineKind.SHARED, full=full)
+        else:
+            yield Line(full, LineKind.DETAIL, full=full)
 
 
 # -- where the rest is, and what to do -------------------------------------------------------
@@ -515,21 +594,25 @@ def _more(result: BenchmarkResult) -> str:
     if check is None or check.comparison is None:
         return ""
     facts = check.comparison
-    hidden = facts.worse - min(flipped_tasks.SHOWN, facts.worse)
-    better = f"{facts.better} better" if facts.better else ""
-    worse = f"{hidden} more" if hidden else ""
-    return ", ".join(part for part in (worse, better) if part)
+    parts = []
+    if facts.worse > flipped_tasks.SHOWN:
+        parts.append(f"{facts.worse - flipped_tasks.SHOWN} more")
+    if facts.better:
+        parts.append(f"{facts.better} better")
+    return ", ".join(parts)
 
 
 def is_accepted_by_update(check: Check) -> bool:
     """Whether the way out is to fix the regression, or to record a new baseline."""
-    if check.acceptance is not Acceptance.SNAPSHOT or not check.verdict.fails:
+    if check.gate is not Gate.BASELINE or not check.verdict.fails:
         return False
+    if check.acceptance is not Acceptance.SNAPSHOT:
+        return False
+    if check_wording.worse_slices(check):
+        return True
     # a remark on noise is no other fault
     is_plain = all(isinstance(one, kinds.UnknownRunNoise) for one in check.reasons)
-    return check.gate is Gate.BASELINE and (
-        (is_compared(check) and is_plain) or bool(check_wording.worse_slices(check))
-    )
+    return is_plain and is_compared(check)
 
 
 def accepting(result: BenchmarkResult, item: str) -> str:
@@ -580,7 +663,7 @@ def _notes(result: BenchmarkResult) -> list[str]:
         if not is_explained:
             groups.setdefault(note.group, []).append(note_text(note))
     notes: list[str] = []
-    for several in groups.values():
-        more = many(len(several) - _NOTES, "more such note")
-        notes += capped(several, _NOTES, f"and {more}, in report.json")
+    for texts in groups.values():
+        more = many(len(texts) - _NOTES, "more such note")
+        notes += capped(texts, _NOTES, f"and {more}, in report.json")
     return notes

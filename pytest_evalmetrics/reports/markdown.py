@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import visible
+from pytest_evalmetrics.reports.wording import used_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,33 +19,45 @@ _LIVE = re.compile(r"(\$|(?<!\w)@(?=\w))")
 
 def plain(text: str) -> str:
     """Escape what Markdown would interpret."""
-    return _LIVE.sub(r"<span>\1</span>", _SPECIAL.sub(r"\\\1", one_line(text)))
+    escaped = _SPECIAL.sub(r"\\\1", one_line(text))
+    return _inert(escaped)
 
 
 def as_html(text: str) -> str:
     """Escape a text for HTML within Markdown."""
-    return _LIVE.sub(r"<span>\1</span>", html.escape(one_line(text), quote=False))
+    escaped = html.escape(one_line(text), quote=False)
+    return _inert(escaped)
+
+
+def _inert(text: str) -> str:
+    """Keep GitHub from making formulas and mentions of a text."""
+    return _LIVE.sub(r"<span>\1</span>", text)
 
 
 def one_line(text: str) -> str:
     """Join the lines of a text, and show what can't be printed."""
-    return visible(" ".join(str(text).split()))
+    words = text.split()
+    return visible(" ".join(words))
 
 
 def link(text: str, address: str) -> str:
     """Write a link; the text alone without an address."""
-    return f"[{plain(text)}]({address})" if address else plain(text)
+    if not address:
+        return plain(text)
+    return f"[{plain(text)}]({address})"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Write a table, without the columns that are empty; nothing without rows."""
     if not rows:
         return []
-    used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    lines = [[header[i] for i in used]]
-    lines.append(["---"] * len(used))
-    lines += [[row[i] for i in used] for row in rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    used = used_columns(rows)
+    rule = ["---"] * len(header)
+    lines = []
+    for cells in (header, rule, *rows):
+        shown = [cells[at] for at in used]
+        lines.append(f"| {' | '.join(shown)} |")
+    return lines
 
 
 def folded(title: str, lines: Sequence[str]) -> list[str]:
@@ -58,10 +71,9 @@ def picture(lines: Sequence[str]) -> list[str]:
     """Write lines of text whose columns are kept; nothing without lines."""
     if not lines:
         return []
-    escaped = [_in_picture(line) for line in lines]
-    return ["<pre>", *escaped, "</pre>"]
+    return ["<pre>", *map(_in_picture, lines), "</pre>"]
 
 
 def _in_picture(line: str) -> str:
-    text = html.escape(visible(line), quote=False).replace("[", "&#91;")
-    return _LIVE.sub(r"<span>\1</span>", text)
+    escaped = html.escape(visible(line), quote=False)
+    return _inert(escaped.replace("[", "&#91;"))

@@ -8,13 +8,12 @@ from pytest_evalmetrics.layout import amount, capped, listed, many, of_many, vis
 from pytest_evalmetrics.reports.console import columns_of, padded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.model.results import BenchmarkResult, RecordedBaseline
     from pytest_evalmetrics.model.scores import (
         CallTotals,
         JudgeUse,
-        RowFailure,
         ScorerFailures,
     )
 
@@ -42,21 +41,48 @@ def signed(value: float | None) -> str:
         return ""
     if abs(value) < _ROUNDING:
         return "0"
-    sign = "+" if value > 0 else ""
-    return sign + number(value)
+    if value > 0:
+        return f"+{number(value)}"
+    return number(value)
+
+
+def two_digits(value: float | None) -> str:
+    """Write a p value, or the size of a loss, as precisely as it is known."""
+    if value is None:
+        return ""
+    return f"{value:.2g}"
+
+
+def signed_interval(low: float | None, high: float | None) -> str:
+    """Write the interval of a change: ``[-0.2, +0.1]``; empty without one."""
+    if low is None or high is None:
+        return ""
+    return f"[{signed(low)}, {signed(high)}]"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Align rows below a header, without the columns that are empty."""
-    used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    lines = [[header[i] for i in used]]
-    lines += [[visible(row[i]) for i in used] for row in rows]
-    widths = [max(columns_of(line[i]) for line in lines) for i in range(len(used))]
+    used = used_columns(rows)
+    lines = [_chosen(header, used)]
+    for row in rows:
+        cells = _chosen(row, used)
+        lines.append([visible(cell) for cell in cells])
+    widths = [max(map(columns_of, column)) for column in zip(*lines, strict=True)]
     aligned = []
     for line in lines:
-        cells = map(padded, line, widths)
+        cells = list(map(padded, line, widths))
         aligned.append("  ".join(cells).rstrip())
     return aligned
+
+
+def used_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """List the places of the columns that are not empty in all rows."""
+    columns = zip(*rows, strict=True)
+    return [at for at, column in enumerate(columns) if any(column)]
+
+
+def _chosen(row: Sequence[str], places: Iterable[int]) -> list[str]:
+    return [row[at] for at in places]
 
 
 def fitted_table(
@@ -69,15 +95,23 @@ def fitted_table(
     """Align rows, without the columns that the width has no room for, the first ones first."""
     gone = set(left_out)
     waiting = list(dispensable)
-    while True:
-        kept = [i for i, name in enumerate(header) if name not in gone]
-        lines = table(
-            [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
-        )
-        fits = width is None or max(map(columns_of, lines)) <= width
-        if fits or not waiting:
-            return lines
+    lines = _table_without(gone, header, rows)
+    while waiting and not _fits(lines, width):
         gone.add(waiting.pop(0))
+        lines = _table_without(gone, header, rows)
+    return lines
+
+
+def _table_without(
+    gone: Collection[str], header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> list[str]:
+    kept = [at for at, name in enumerate(header) if name not in gone]
+    kept_rows = [_chosen(row, kept) for row in rows]
+    return table(_chosen(header, kept), kept_rows)
+
+
+def _fits(lines: Sequence[str], width: int | None) -> bool:
+    return width is None or max(map(columns_of, lines)) <= width
 
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -102,12 +136,14 @@ def sparkline(values: Sequence[float]) -> str:
 
 def judge_lines(judges: Iterable[JudgeUse]) -> list[str]:
     """Sum up the calls of judges in one line; none if nothing was asked."""
-    by_model: dict[str, list[JudgeUse]] = {}
+    uses_by_model: dict[str, list[JudgeUse]] = {}
     for use in judges:
         if use.calls:
-            by_model.setdefault(use.model, []).append(use)
-    models = [_judge_model(model, uses) for model, uses in by_model.items()]
-    return [f"judges: {'; '.join(models)}"] if models else []
+            uses_by_model.setdefault(use.model, []).append(use)
+    if not uses_by_model:
+        return []
+    models = [_judge_model(model, uses) for model, uses in uses_by_model.items()]
+    return [f"judges: {'; '.join(models)}"]
 
 
 def _judge_model(model: str, uses: Sequence[JudgeUse]) -> str:
@@ -131,32 +167,31 @@ def replayed_note(totals: Sequence[CallTotals]) -> str:
     requests = sum(total.requests for total in totals)
     if not answered or requests or from_journal < answered:
         return ""
-    return f"nothing was called: the journal gave {_all_of(answered)}"
-
-
-def _all_of(answers: int) -> str:
-    return "the only answer" if answers == 1 else f"all {answers} answers"
+    answers = "the only answer"
+    if answered > 1:
+        answers = f"all {answered} answers"
+    return f"nothing was called: the journal gave {answers}"
 
 
 def calls_line(totals: Sequence[CallTotals]) -> list[str]:
     """Sum up the calls of all benchmarks in one line; none if nothing was called."""
     if not totals:
         return []
-    answered = f"{sum(each.calls for each in totals)} answered"
-    from_journal = sum(each.from_journal for each in totals)
+    answered = f"{sum(total.calls for total in totals)} answered"
+    from_journal = sum(total.from_journal for total in totals)
     if from_journal:
         answered += f" ({from_journal} by the journal)"
     parts = [answered]
-    failed = sum(each.failed for each in totals)
+    failed = sum(total.failed for total in totals)
     if failed:
         parts.append(f"{failed} failed")
-    requests = sum(each.requests for each in totals)
+    requests = sum(total.requests for total in totals)
     parts.append(f"{many(requests, 'request')} sent")
-    tokens = sum(each.total_tokens for each in totals)
+    tokens = sum(total.total_tokens for total in totals)
     if tokens:
         parts.append(many(tokens, "token"))
-    paid = _total(each.cost_now for each in totals)
-    worth = _total(each.cost for each in totals)
+    paid = _total(total.cost_now for total in totals)
+    worth = _total(total.cost for total in totals)
     if paid is not None:
         parts.append(f"cost {amount(paid)}")
         if from_journal and worth is not None:
@@ -190,7 +225,9 @@ def recorded_lines(recorded: RecordedBaseline | None) -> list[str]:
             same.append(name)
         else:
             changed.append(f"    {name} {_change(before, now)}")
-    what = "recorded" if recorded.written else "unchanged"
+    what = "unchanged"
+    if recorded.written:
+        what = "recorded"
     lines = [f"{what} {recorded.file}"]
     lines += capped(changed, _NAMED, "    ... and {} more: see report.json")
     if same and recorded.written:
@@ -201,9 +238,11 @@ def recorded_lines(recorded: RecordedBaseline | None) -> list[str]:
 def recorded_count(results: Iterable[BenchmarkResult]) -> list[str]:
     """Count the baselines that all benchmarks recorded in one line; none if none did."""
     written = [result.recorded.written for result in results if result.recorded]
-    parts = [(written.count(True), "recorded"), (written.count(False), "unchanged")]
-    counted = ", ".join(f"{count} {what}" for count, what in parts if count)
-    return [f"baselines: {counted}"] if counted else []
+    if not written:
+        return []
+    counts = {"recorded": written.count(True), "unchanged": written.count(False)}
+    parts = [f"{count} {what}" for what, count in counts.items() if count]
+    return [f"baselines: {', '.join(parts)}"]
 
 
 def _change(before: float | None, now: float | None) -> str:
@@ -225,9 +264,9 @@ def _change(before: float | None, now: float | None) -> str:
 def failed_row_groups(failures: Iterable[ScorerFailures]) -> Iterator[str]:
     """Describe the reason why a benchmark fails: the sum first, then each kind."""
     for failed in failures:
-        yield f"{_rows(failed.count, failed)}:"
+        yield f"{_unscored(failed)}:"
         for kind, count in failed.kinds.items():
-            yield f"  {count} ({kind}), {_example(count, failed.examples[kind])}"
+            yield f"  {count} ({kind}), {_example(failed, kind)}"
 
 
 def failed_rows_line(failed: ScorerFailures) -> str:
@@ -236,17 +275,22 @@ def failed_rows_line(failed: ScorerFailures) -> str:
     counts = kinds[0]
     if len(kinds) > 1:
         counts = ", ".join(f"{kind}: {count}" for kind, count in failed.kinds.items())
-    example = _example(failed.kinds[kinds[0]], failed.examples[kinds[0]])
-    return f"{_rows(failed.count, failed)} ({counts}), {example}"
+    example = _example(failed, kinds[0])
+    return f"{_unscored(failed)} ({counts}), {example}"
 
 
-def _rows(count: int, failed: ScorerFailures) -> str:
-    return f"{of_many(count, failed.rows, 'row', 'has')} no {', '.join(failed.scores)}"
+def _unscored(failed: ScorerFailures) -> str:
+    rows = of_many(failed.count, failed.rows, "row", "has")
+    return f"{rows} no {', '.join(failed.scores)}"
 
 
-def _example(count: int, first: RowFailure) -> str:
-    such_as = "at" if count == 1 else "such as"
-    text = f"{such_as} {first.row}: {first.reason}"
-    if first.hint:
-        text += f" ({first.hint})"
+def _example(failed: ScorerFailures, kind: str) -> str:
+    """Name a row that failed so, with its reason."""
+    such_as = "such as"
+    if failed.kinds[kind] == 1:
+        such_as = "at"
+    row = failed.examples[kind]
+    text = f"{such_as} {row.row}: {row.reason}"
+    if row.hint:
+        text += f" ({row.hint})"
     return text

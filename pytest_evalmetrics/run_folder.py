@@ -368,17 +368,25 @@ def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
 
 def remove_stale(folder: Path) -> None:
     """Remove the temporary files and folders in a folder whose process is gone."""
-    with suppress(OSError):
-        for path in folder.iterdir():
-            match = _TEMPORARY.fullmatch(path.name)
-            if (
-                match
-                and match["host"] == _host()
-                and not _is_process(int(match["process"]))
-            ):
-                shutil.rmtree(path, ignore_errors=True)
-                with suppress(OSError):
-                    path.unlink()
+    try:
+        # names, not paths: a folder for temporary files may hold thousands
+        names = os.listdir(folder)  # noqa: PTH208
+    except OSError:
+        return
+    for name in names:
+        if _is_left_behind(name):
+            path = folder / name
+            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                path.unlink()
+
+
+def _is_left_behind(name: str) -> bool:
+    """Whether a temporary file or folder is of a process on this host that is gone."""
+    match = _TEMPORARY.fullmatch(name)
+    if match is None or match["host"] != _host():
+        return False
+    return not _is_process(int(match["process"]))
 
 
 def _read(file: Path) -> RunState | None:

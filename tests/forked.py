@@ -207,6 +207,7 @@ def prepare() -> None:
     import pkgutil
     from importlib.metadata import entry_points
 
+    import msgspec
     from _pytest.assertion.rewrite import AssertionRewritingHook
     from _pytest.config import default_plugins
 
@@ -235,6 +236,9 @@ def prepare() -> None:
             importlib.import_module(name)
     spec = sys.modules["pytest_evalmetrics.spec"]
     spec.field_types.adapter(spec.BenchmarkSpec)
+    results = sys.modules["pytest_evalmetrics.model.results"]
+    with contextlib.suppress(ValueError):  # it is empty; its type is known from now on
+        msgspec.convert({}, results.BenchmarkResult)
     del sys.modules["pytest_evalmetrics.expressions"]  # some tests lack what it needs
     keep_metadata()
     gc.collect()

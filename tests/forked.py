@@ -1,4 +1,4 @@
-"""Runs of pytest in processes of their own, forked from one that has imported what they need.
+"""Runs of pytest and of the command, forked from a process that has imported what they need.
 
 Starting Python and importing pytest, numpy, pydantic and the package takes most of a small run.
 The server imports them once, before pytest has run in it; each run is a child of it. Where that
@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+_PROGRAMS = ("pytest", "pytest_evalmetrics")
 _HANDLED = {"PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
 _SPAWN = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN")
 _AT_START = ("OMP_", "OPENBLAS_", "LD_")  # libraries read these when they are loaded
@@ -32,21 +34,53 @@ _SIZE = 2**20
 
 
 def can_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Check for a run of pytest that a new Python would not run otherwise."""
-    module = "".join(command[1:3]) if command[1] == "-m" else command[1]
+    """Check for a run of a program that a new Python would not run otherwise."""
     changed = {k for k in env if k.startswith("PYTHON") and env[k] != os.environ.get(k)}
     loaded = {k for k in env.keys() | _ENVIRONMENT.keys() if k.startswith(_AT_START)}
     return (
         hasattr(os, "fork")
-        and (command[0], module) == (sys.executable, "-mpytest")
+        and command[0] == sys.executable
+        and _program_of(command)[0] in _PROGRAMS
         and changed <= _HANDLED
         and not any(key.startswith(_SPAWN) for key in env)
         and all(env.get(key) == _ENVIRONMENT.get(key) for key in loaded)
     )
 
 
+def _program_of(command: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the module that a command of Python runs, and its arguments; empty without one."""
+    if command[1] == "-m":
+        return command[2], command[3:]
+    if command[1].startswith("-m"):
+        return command[1].removeprefix("-m"), command[2:]
+    return "", ()
+
+
+def completed(
+    command: list[str], cwd: Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, forked where that makes no difference."""
+    env = dict(os.environ) if env is None else env
+    if not can_fork(command, env):
+        return subprocess.run(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        status = Run(command, cwd, env, out, err).wait(120)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(command, status, out.read(), err.read())
+
+
 class Run:
-    """A run of pytest, with the methods of a `subprocess.Popen` that are needed."""
+    """A run of a program, with the methods of a `subprocess.Popen` that are needed."""
 
     stdin = None
 
@@ -58,8 +92,8 @@ class Run:
         out: Any,
         err: Any,
     ) -> None:
-        arguments = command[3 if command[1] == "-m" else 2 :]
-        request = json.dumps([arguments, str(cwd), dict(env)]).encode()
+        program, arguments = _program_of(command)
+        request = json.dumps([program, arguments, str(cwd), dict(env)]).encode()
         self._server = _server()
         files = [file.fileno() for file in (out, err)]
         socket.send_fds(self._server, [len(request).to_bytes(4)], files)
@@ -73,7 +107,7 @@ class Run:
             try:
                 self.returncode = int(self._server.recv(32))
             except TimeoutError:
-                raise subprocess.TimeoutExpired("pytest", timeout or 0) from None
+                raise subprocess.TimeoutExpired("the run", timeout or 0) from None
         return self.returncode
 
     def kill(self) -> None:
@@ -99,8 +133,8 @@ def _server() -> socket.socket:
     return ours
 
 
-def serve(channel: socket.socket) -> None:
-    """Fork a child for each request; return in the child, ready to run pytest."""
+def serve(channel: socket.socket) -> str:
+    """Fork a child for each request; return in the child the program that it is to run."""
     while True:
         head, files, _, _ = socket.recv_fds(channel, 4, 2)
         if not head:
@@ -121,16 +155,18 @@ def serve(channel: socket.socket) -> None:
     for place, file in enumerate(files, start=1):
         os.dup2(file, place)
         os.close(file)
-    arguments, cwd, env = json.loads(request)
+    program: str
+    program, arguments, cwd, env = json.loads(request)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     sys.pycache_prefix = env.get("PYTHONPYCACHEPREFIX")
     sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:1] = [cwd, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.argv = ["pytest", *arguments]
+    sys.argv = [program, *arguments]
     if "MUTANTS_MAP" in env:
         measure(env["MUTANTS_MAP"], env.get("PYTEST_CURRENT_TEST", ""))
+    return program
 
 
 def measure(folder: str, test: str) -> None:
@@ -261,8 +297,12 @@ def keep_metadata() -> None:
 
 if __name__ == "__main__":
     prepare()
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    import pytest
+    program = serve(socket.socket(fileno=int(sys.argv[1])))
+    if program == "pytest":
+        import pytest
 
-    fork_workers(sys.argv)
-    end(pytest.main())
+        fork_workers(sys.argv)
+        end(pytest.main())
+    from pytest_evalmetrics.commands import main
+
+    end(main())

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from forked import completed
 
 from pytest_evalmetrics.commands import main
 
@@ -45,13 +46,8 @@ def command(project):
     """Run a command in the project's folder, as a shell does."""
 
     def run(*args):
-        return subprocess.run(
-            [sys.executable, "-m", "pytest_evalmetrics", *args],
-            cwd=project.path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        program = [sys.executable, "-m", "pytest_evalmetrics"]
+        return completed([*program, *args], project.path)
 
     return run
 

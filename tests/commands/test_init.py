@@ -4,10 +4,10 @@ import json
 import os
 import pty
 import select
-import subprocess
 import sys
 
 import pytest
+from forked import completed
 
 from pytest_evalmetrics.commands.testpaths import with_path
 
@@ -25,14 +25,8 @@ def results(project):
 
 
 def init(project, *args):
-    return subprocess.run(
-        [sys.executable, "-m", "pytest_evalmetrics", "init", "results.json", *args],
-        cwd=project.path,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    command = [sys.executable, "-m", "pytest_evalmetrics", "init", "results.json"]
+    return completed([*command, *args], project.path)
 
 
 def written(project):

@@ -13,9 +13,7 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 from fractions import Fraction
 from functools import cache
@@ -24,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from forked import Run, can_fork
+from forked import completed
 from golden.fake import Fake
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 HERE = Path(__file__).parent
@@ -183,26 +182,6 @@ def run_group(
             outcome = part_of(whole, root, folders[name], steps[name])
             outcomes[name].append(outcome | {"requests": fake().requests[name]})
     return outcomes
-
-
-def completed(
-    command: list[str], cwd: Path, env: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    if not can_fork(command, env):
-        return subprocess.run(
-            command,
-            cwd=cwd,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        status = Run(command, cwd, env, out, err).wait(120)
-        out.seek(0)
-        err.seek(0)
-        return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
 def left_by(run: subprocess.CompletedProcess[str], root: Path) -> dict[str, Any]:

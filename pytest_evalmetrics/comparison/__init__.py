@@ -19,8 +19,12 @@ from pytest_evalmetrics.comparison.joint_adjustment import (
     adjust_jointly as adjust_jointly,
 )
 from pytest_evalmetrics.comparison.joint_adjustment import adjusted_p as adjusted_p
+from pytest_evalmetrics.comparison.lost_rollouts import LOSS_SHARE as LOSS_SHARE
 from pytest_evalmetrics.comparison.lost_rollouts import LossTest as LossTest
 from pytest_evalmetrics.comparison.lost_rollouts import loss_test as loss_test
+from pytest_evalmetrics.comparison.lost_rollouts import (
+    may_be_gone_by_chance as may_be_gone_by_chance,
+)
 from pytest_evalmetrics.comparison.metric_comparison import (
     TestedMetric as TestedMetric,
 )

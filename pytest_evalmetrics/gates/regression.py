@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.comparison import (
+    LOSS_SHARE,
     ComparisonInput,
     adjust_jointly,
     compare,
@@ -76,6 +77,8 @@ class Gated(msgspec.Struct, frozen=True, kw_only=True):
     # whether the benchmark file says that some may be missing
     may_lose: bool = False
     own: GateRule | None = None  # a rule that is not built in
+    # the share of the baseline's tasks that must be there to compare
+    min_coverage: float = 1.0
 
 
 class _Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,13 +89,13 @@ class _Judged(msgspec.Struct, frozen=True, kw_only=True):
     p: float  # adjusted for the other metrics
     worst: Comparison | None
     p_at_worst: float
+    sharing: float  # the tests that share the level of the rule
     bounds: StopBounds | None  # of a run that may stop early
 
 
 def check_regression(
     gated: Sequence[Gated],
     *,
-    min_coverage: float = 1.0,
     acceptance: Acceptance = Acceptance.SNAPSHOT,
     benchmarks: int = 1,
     look: Look | None = None,
@@ -104,8 +107,6 @@ def check_regression(
     ----------
     gated
         The metrics of all agents.
-    min_coverage
-        The share of the baseline's tasks that must be there to compare.
     acceptance
         How an intended change is accepted.
     benchmarks
@@ -118,10 +119,7 @@ def check_regression(
     if level_share < 1:
         gated = [_at_share(metric, level_share) for metric in gated]
     judged = _compare_all(gated, benchmarks=benchmarks, look=look)
-    return [
-        _check(one, min_coverage=min_coverage, acceptance=acceptance, look=look)
-        for one in judged
-    ]
+    return [_check(one, acceptance=acceptance, look=look) for one in judged]
 
 
 def accepted(check: Check) -> Check:
@@ -171,6 +169,7 @@ def _compare_all(
             p=p_values[place],
             worst=at_worst[place],
             p_at_worst=p_at_worst[place],
+            sharing=sharing,
             bounds=bounds[place],
         )
         for place, metric in enumerate(gated)
@@ -226,12 +225,10 @@ def _compare_at_worst(metric: Gated, compared: ComparisonInput) -> Comparison | 
 # -- the verdict -------------------------------------------------------------------------
 
 
-def _check(
-    judged: _Judged, *, min_coverage: float, acceptance: Acceptance, look: Look | None
-) -> Check:
+def _check(judged: _Judged, *, acceptance: Acceptance, look: Look | None) -> Check:
     metric = judged.metric
     comparison = judged.comparison
-    unfit = _unfit(comparison, metric, min_coverage)
+    unfit = _unfit(comparison, metric)
     worst_case = None
     if unfit is not None:
         decision = Decision(Verdict.INCONCLUSIVE, (unfit,))
@@ -250,15 +247,16 @@ def _check(
         reasons=decision.reasons,
         estimate=metric.estimate,
         line=metric.line,
-        comparison=_facts(judged, decision, worst_case, min_coverage),
+        comparison=_facts(judged, decision, worst_case),
         look=_look_facts(judged, decision, look),
         acceptance=acceptance,
     )
 
 
-def _unfit(comparison: Comparison, metric: Gated, min_coverage: float) -> Reason | None:
+def _unfit(comparison: Comparison, metric: Gated) -> Reason | None:
     """Return why two runs can't be compared; None if they can."""
     pair = comparison.pair
+    min_coverage = metric.min_coverage
     expected = len(pair.tasks) + len(pair.excluded) + len(pair.removed)
     # tasks that only lack rewards are compared at their worst
     left_out = pair.excluded if metric.worst is None else metric.worst.excluded
@@ -295,37 +293,57 @@ def _decide_at_worst(judged: _Judged) -> Decision | None:
 def _with_loss(
     judged: _Judged, decision: Decision, at_worst: Decision | None
 ) -> Decision:
-    """Judge what is missing, where it could turn the verdict.
-
-    A loss that the benchmark file allows warns where the run loses more than its
-    baseline, and fails where it also loses it in tasks that did otherwise than the
-    rest. Any other is INCONCLUSIVE.
-    """
+    """Judge what is missing, unless the verdict is red without it."""
     worst = judged.worst
-    if at_worst is None or worst is None:
+    if at_worst is None or worst is None or decision.verdict.fails:
         return decision
-    if decision.verdict.fails or not at_worst.verdict.fails:
+    if judged.metric.may_lose:
+        return _with_allowed_loss(judged, worst, decision, at_worst)
+    if at_worst.verdict.fails:
+        return Decision(Verdict.INCONCLUSIVE, (_decides(worst),))
+    return decision
+
+
+def _decides(worst: Comparison) -> MissingDecide:
+    pair = worst.pair
+    return MissingDecide(
+        metric=pair.name, baseline=pair.value_baseline, current=pair.value_current
+    )
+
+
+def _with_allowed_loss(
+    judged: _Judged, worst: Comparison, decision: Decision, at_worst: Decision
+) -> Decision:
+    """Judge a loss that the benchmark file allows.
+
+    It is no fault where the run loses no more than its baseline. More than that fails
+    only if it is lost in tasks that did otherwise than the rest, and the same rollouts
+    at their worst would have failed; it warns if either is the case.
+    """
+    test = _loss_test(judged.metric)
+    rule = worst.rule
+    if test is None or test.p_side >= rule.warn_alpha:
         return decision
-    metric = judged.metric
-    before = worst.pair.value_baseline
-    now = worst.pair.value_current
-    decides = MissingDecide(metric=worst.pair.name, baseline=before, current=now)
-    if not metric.may_lose:
-        return Decision(Verdict.INCONCLUSIVE, (decides,))
-    alpha = worst.rule.alpha
-    test = _loss_test(metric)
-    if test is None or test.p_side >= alpha:
+    level = rule.alpha * LOSS_SHARE / judged.sharing
+    is_surely_elsewhere = test.p_side < rule.alpha and test.p_outcome < level
+    if is_surely_elsewhere and at_worst.verdict.fails:
+        return Decision(Verdict.FAIL, (_lost_where_it_fails(worst, test),))
+    if test.p_outcome < rule.warn_alpha:
+        hidden = _lost_where_it_fails(worst, test)
+        return Decision(Verdict.WARN, (hidden, *decision.reasons))
+    if at_worst.verdict is Verdict.PASS:
         return decision
-    if test.p_outcome >= alpha:
-        return Decision(Verdict.WARN, (decides, *decision.reasons))
-    hidden = LostWhereItFails(
+    return Decision(Verdict.WARN, (_decides(worst), *decision.reasons))
+
+
+def _lost_where_it_fails(worst: Comparison, test: LossTest) -> LostWhereItFails:
+    return LostWhereItFails(
         metric=worst.pair.name,
-        baseline=before,
-        current=now,
+        baseline=worst.pair.value_baseline,
+        current=worst.pair.value_current,
         p_side=test.p_side,
         p_outcome=test.p_outcome,
     )
-    return Decision(Verdict.FAIL, (hidden,))
 
 
 def _loss_test(metric: Gated) -> LossTest | None:
@@ -351,10 +369,7 @@ def _worst_case(judged: _Judged, at_worst: Decision | None) -> WorstCase | None:
 
 
 def _facts(
-    judged: _Judged,
-    decision: Decision,
-    worst_case: WorstCase | None,
-    min_coverage: float,
+    judged: _Judged, decision: Decision, worst_case: WorstCase | None
 ) -> ComparisonFacts:
     return structs.replace(
         comparison_facts(judged.comparison),
@@ -362,7 +377,7 @@ def _facts(
         blind=_blindness(decision) or judged.comparison.blind,
         missing=judged.metric.missing,
         worst_case=worst_case,
-        min_coverage=min_coverage,
+        min_coverage=judged.metric.min_coverage,
     )
 
 

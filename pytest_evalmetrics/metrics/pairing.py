@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.comparison import means_of
+from pytest_evalmetrics.comparison import may_be_gone_by_chance, means_of
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.alignment import are_all, positions
 from pytest_evalmetrics.metrics.losses import (
@@ -144,6 +144,17 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
                 if str(task) in self.lost
             ],
         )
+
+    def may_be_gone_by_chance(self) -> bool:
+        """Check whether tasks may have lost all their rollouts one by one, at random."""
+        table = self.current
+        at = positions(self.baseline.tasks, table.tasks)
+        held = np.zeros(len(at), dtype=np.int64)
+        held[at >= 0] = table.counts[at[at >= 0]]
+        most_then = int(self.baseline.counts.max(initial=1))
+        most_now = int(table.counts.max(initial=1))
+        usual = np.rint(self.baseline.counts / most_then * most_now)
+        return may_be_gone_by_chance(usual.astype(np.int64), held)
 
     @cached_property
     def _lost_tasks(self) -> tuple[TaskId, ...]:

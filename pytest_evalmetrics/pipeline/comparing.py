@@ -57,7 +57,7 @@ from pytest_evalmetrics.pipeline.gate_settings import (
 )
 from pytest_evalmetrics.pipeline.measurement_changes import touches, touches_reward
 from pytest_evalmetrics.pipeline.reducing import AgentRun, without
-from pytest_evalmetrics.spec import Benchmark, metric_names
+from pytest_evalmetrics.spec import Benchmark, Count, metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -107,6 +107,8 @@ class AgentComparison(msgspec.Struct, frozen=True, kw_only=True):
     pairing: metrics.Pairing | None = None  # with all runs of the reference
     flips: Flips | None = None  # None if rewards can't be compared
     judgeable: tuple[Judgeable, ...] = ()  # its gated metrics, in their order
+    # the share of the reference's tasks that must be there to compare
+    min_coverage: float = 1.0
     # its tasks, to be tested one by one; None if they are not
     tasks: TasksToTest | None = None
     # the values of `breakdown:`, tested beside the whole; None without any
@@ -133,15 +135,15 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
         return AgentComparison(run=run, unknown=_unknown_agent(terms, run))
     recorded = reference.tables[counterpart]
     baseline, drift = metrics.align(run.table, gated_tasks(terms, recorded, run))
-    spec = terms.benchmark.spec
     pairing = metrics.Pairing(
         terms.plan,
         run.table,
         baseline,
         run.expected,
-        any_number=spec.expect.rollouts == "any",
+        any_number=_may_have_any_number(terms.benchmark),
         lost=frozenset(map(str, drift.lost)),
     )
+    min_coverage = _least_coverage(terms.benchmark, drift, pairing)
     pairings = _pairings_of_runs(terms, run, pairing, reference.runs[counterpart])
     # a hook's number over all tasks is not comparable with one over a sample
     is_whole = not terms.frames or len(baseline.tasks) == len(recorded.tasks)
@@ -154,6 +156,7 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
             pairing=pairing,
             pairings=pairings,
             value=values.get(name),
+            min_coverage=min_coverage,
         )
         for name, text in texts.items()
     )
@@ -163,6 +166,7 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
         pairing=pairing,
         flips=_flips(terms, pairing),
         judgeable=judgeable,
+        min_coverage=min_coverage,
         tasks=_tasks_to_test(terms, run, judgeable, pairing=pairing, pairings=pairings),
         slices=_slices_to_test(
             terms, run, judgeable, pairing=pairing, pairings=pairings
@@ -172,6 +176,28 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
             int(run.table.counts.max(initial=0)),
         ),
     )
+
+
+def _may_have_any_number(benchmark: Benchmark) -> bool:
+    """Check whether the benchmark file lets tasks differ in their numbers of rollouts."""
+    asked = benchmark.spec.expect.rollouts
+    if isinstance(asked, Count):
+        return asked.max != asked.min
+    return asked == "any"
+
+
+def _least_coverage(
+    benchmark: Benchmark, drift: Drift, pairing: metrics.Pairing
+) -> float:
+    """Return the share of the reference's tasks that must be there.
+
+    Of tasks that may have any number of rollouts, some have none by chance.
+    """
+    least = settings_of(benchmark).min_coverage
+    is_any = benchmark.spec.expect.rollouts == "any"
+    if not is_any or not drift.lost or not pairing.may_be_gone_by_chance():
+        return least
+    return min(least, 1 - len(drift.lost) / drift.expected)
 
 
 def _gated_texts(benchmark: Benchmark, run: AgentRun) -> dict[str, str]:
@@ -381,6 +407,7 @@ def _judgeable(
     pairing: metrics.Pairing,
     pairings: Sequence[metrics.Pairing],
     value: float | None,
+    min_coverage: float,
 ) -> Judgeable:
     """Pair one metric; a check where that is not possible, or not allowed."""
     changed = _measured_otherwise(terms, run, text)
@@ -390,7 +417,7 @@ def _judgeable(
     if estimate.by_hook:
         return _by_value(terms, run, text, value)
     try:
-        gated = _paired(terms, run, text, pairing, pairings)
+        gated = _paired(terms, run, text, pairing, pairings, min_coverage=min_coverage)
     except EvalMetricsError as error:
         # the run itself has been reduced, so that the reference is what lacks something
         is_own = isinstance(error, RegistryError)
@@ -415,6 +442,8 @@ def _paired(
     text: str,
     pairing: metrics.Pairing,
     pairings: Sequence[metrics.Pairing],
+    *,
+    min_coverage: float,
 ) -> Gated:
     """Pair one metric, also with missing rewards at their worst."""
     benchmark = terms.benchmark
@@ -440,13 +469,14 @@ def _paired(
         missing=pairing.missing(metric),
         lost=pairing.lost_rollouts(metric),
         may_lose=_may_lose(benchmark),
+        min_coverage=min_coverage,
     )
 
 
 def _may_lose(benchmark: Benchmark) -> bool:
     """Check whether the benchmark file says that rollouts or tasks may be missing."""
     _, share = gates.missing_policy(benchmark.spec.expect)
-    is_any = benchmark.spec.expect.rollouts == "any"
+    is_any = _may_have_any_number(benchmark)
     return share > 0 or is_any or settings_of(benchmark).min_coverage < 1
 
 

@@ -134,7 +134,6 @@ def judge_comparisons(
 
     So many `benchmarks` of the run share it, too.
     """
-    settings = settings_of(terms.benchmark)
     acceptance = acceptance_of(terms.benchmark)
     gated = [
         judgeable
@@ -153,7 +152,6 @@ def judge_comparisons(
         level_share -= gates.SLICES_SHARE
     judged = gates.check_regression(
         gated,
-        min_coverage=settings.min_coverage,
         acceptance=acceptance,
         benchmarks=benchmarks,
         look=look,
@@ -203,7 +201,7 @@ def _checks_of_tasks(
         terms.plan.spec.reward,
         agent=shown,
         line=terms.benchmark.line_of("baseline"),
-        min_coverage=settings.min_coverage,
+        min_coverage=compared.min_coverage,
         acceptance=acceptance,
     )
     if task_list is not None:

@@ -216,10 +216,10 @@ def _checks(
             gated[text] = Gated(
                 compared=comparison_input(benchmark, text, pairing, each),
                 own=own_rule_of(benchmark, text),
+                min_coverage=0.0,
             )
     checks = gates.check_regression(
         list(gated.values()),
-        min_coverage=0,
         acceptance=Acceptance.SNAPSHOT,
         benchmarks=1,
         look=None,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as oracle
 
-from pytest_evalmetrics.comparison import loss_test
+from pytest_evalmetrics.comparison import loss_test, may_be_gone_by_chance
 from pytest_evalmetrics.model.comparison import LostRollouts
 
 
@@ -48,3 +48,32 @@ def test_the_outcome_is_tested_by_dealing_losses_to_tasks(tasks):
 
 def test_tasks_of_equal_rewards_show_nothing_of_the_outcome():
     assert loss_test(losses([0, 0], [1, 0], [0.5, 0.5]), seed=0).p_outcome == 1
+
+
+def left(counts):
+    """Rollouts that are left of four, by how many tasks have so many."""
+    return np.repeat(list(counts), list(counts.values()))
+
+
+@pytest.mark.parametrize(
+    ("counts", "may_be"),
+    [
+        # a fifth of rollouts is lost, of which 0.0016 of tasks lose all four
+        ({4: 82, 3: 82, 2: 31, 1: 5, 0: 1}, True),
+        ({4: 82, 3: 82, 2: 31, 1: 5, 0: 4}, False),
+        # one rollout in fifty is lost
+        ({4: 184, 3: 15, 2: 1, 0: 1}, False),
+        # half are lost, of which a sixteenth of tasks loses all four
+        ({4: 13, 3: 50, 2: 75, 1: 50, 0: 12}, True),
+    ],
+)
+def test_tasks_are_gone_by_chance_if_the_loss_of_the_others_explains_them(
+    counts, may_be
+):
+    rollouts = left(counts)
+    usual = np.full(len(rollouts), 4)
+    assert may_be_gone_by_chance(usual, rollouts) is may_be
+
+
+def test_single_rollouts_explain_no_task_that_is_gone():
+    assert not may_be_gone_by_chance(np.ones(50, dtype=int), np.array([0] + [1] * 49))

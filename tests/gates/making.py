@@ -28,8 +28,7 @@ def checked(
         independent=independent,
     )
     (check,) = check_regression(
-        [Gated(compared=compared, **gated)],
-        min_coverage=min_coverage,
+        [Gated(compared=compared, min_coverage=min_coverage, **gated)],
         benchmarks=benchmarks,
     )
     return check

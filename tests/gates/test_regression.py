@@ -224,8 +224,10 @@ def test_a_drop_that_is_no_number_is_never_a_pass(name):
 def whole_check(**changed):
     estimate = Estimate("mean_reward", 0.9, tasks=100, rollouts=100)
     compared = ComparisonInput(pair=flips(9, 1, 90), rule=rule(), gate_id="g")
-    gated = Gated(compared=compared, agent="blue", line=7, estimate=estimate)
-    settings = {"min_coverage": 0.8, "acceptance": Acceptance.OTHER_RUN}
+    gated = Gated(
+        compared=compared, agent="blue", line=7, estimate=estimate, min_coverage=0.8
+    )
+    settings = {"acceptance": Acceptance.OTHER_RUN}
     (check,) = check_regression([gated], **(settings | changed))
     return check
 

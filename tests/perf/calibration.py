@@ -47,6 +47,7 @@ from simulated import (
 )
 from worlds_of_comparisons import COMPARISONS, many
 from worlds_of_intervals import INTERVALS, intervals
+from worlds_of_losses import losses, ragged
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
@@ -466,61 +467,6 @@ def runs() -> Iterator[Cell]:
             least = {1: 67.0, 5: 25.0, 8: 60.0, 10: 70.0}.get(m, 0.0)
             run = partial(of_runs, size=size, m=m, sd=0.0, drop=0.05)
             yield Cell("runs", row, "5 points", run, 1_000, (least, 100.0))
-
-
-def ragged(rewards: Floats, kept: NDArray[np.bool_]) -> RolloutTable:
-    """Rollouts of one agent without those that are not kept; a task may lose all."""
-    whole = table(rewards)
-    task = np.repeat(np.arange(len(rewards)), rewards.shape[1])[kept.ravel()]
-    held, places = np.unique(task, return_inverse=True)
-    return structs.replace(
-        whole,
-        task=places.astype(np.int64),
-        tasks=tuple(whole.tasks[at] for at in held.tolist()),
-        sample=whole.sample[kept.ravel()],
-        agent=whole.agent[kept.ravel()],
-        scores={"reward": rewards.ravel()[kept.ravel()]},
-    )
-
-
-def with_loss(rng: np.random.Generator, *, kind: str, share: float) -> bool:
-    """Whether a run is red that lost rollouts or tasks, 200 x 4, as its file allows."""
-    chance = rng.beta(0.4, 0.4, 200)
-    before = passes(rng, chance, 4)
-    now = passes(rng, chance, 4)
-    lost = rng.random(now.shape) < share
-    if kind == "exclude":
-        expect = ExpectSpec(missing_reward="exclude", max_missing=0.2)
-        asked = benchmark(expect=expect)
-        checks = judged(asked, before, np.where(lost, np.nan, now))
-        return any(check.verdict.fails for check in checks)
-    baseline = BaselineSpec()
-    expect = ExpectSpec(rollouts="any")
-    if kind == "any, where it fails":
-        now = passes(rng, 0.8 * chance, 4)
-        lost = (now == 0) & (rng.random(now.shape) < 0.5)
-    if kind.startswith("min_coverage"):
-        expect = ExpectSpec()
-        baseline = BaselineSpec(min_coverage=0.8)
-        tasks = rng.random(200) < share
-        if kind == "min_coverage, broken tasks":
-            tasks = (chance > 0.5) & (rng.random(200) < 2 * share)
-        lost = np.repeat(tasks[:, None], 4, axis=1)
-    asked = benchmark(expect=expect, baseline=baseline)
-    checks = compared(asked, [table(before)], ragged(now, ~lost))
-    return any(check.verdict.fails for check in checks)
-
-
-def losses() -> Iterator[Cell]:
-    """Rollouts and tasks that are lost: at random, and where they fail."""
-    for kind in ("exclude", "any", "min_coverage"):
-        for share in (0.01, 0.04, 0.1):
-            run = partial(with_loss, kind=kind, share=share)
-            column = f"{100 * share:g} %"
-            yield Cell("losses", kind, column, run, 1_000, (0.0, MOST_FAILS))
-    for kind in ("any, where it fails", "min_coverage, broken tasks"):
-        run = partial(with_loss, kind=kind, share=0.1)
-        yield Cell("losses", kind, "10 %", run, 1_000, (80.0, 100.0))
 
 
 KEYS: dict[str, dict[str, str | int]] = {

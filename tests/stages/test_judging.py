@@ -308,6 +308,66 @@ def test_tasks_lost_at_random_warn_whatever_the_coverage(tmp_path):
     assert isinstance(reason_in(check), MissingDecide)
 
 
+def any_number(tmp_path, before, now, lost, *, allowed="any"):
+    write_rows(tmp_path, "old.jsonl", before.tolist())
+    write_rows(tmp_path, "new.jsonl", kept(now, lost, as_missing=False))
+    keys = f"expect: {{rollouts: {allowed}}}\nmetrics: [mean_reward]\n{against()}"
+    return checks_of(benchmark(tmp_path, keys))
+
+
+def test_a_task_that_lost_all_its_rollouts_by_chance_is_told_and_fails_nothing(
+    tmp_path,
+):
+    rng = np.random.default_rng(8)
+    chance, before = half_of_tasks_vary(rng)
+    now = (rng.random(before.shape) < chance).astype(float)
+    lost = rng.random(now.shape) < 0.2
+    lost[7] = True
+    checks = any_number(tmp_path, before, now, lost)
+    assert not any(check.verdict.fails for check in checks)
+    assert "t7" in reason_in(named(checks, "tasks")).lost
+
+
+def test_more_tasks_without_a_rollout_than_chance_explains_fail(tmp_path):
+    rng = np.random.default_rng(8)
+    chance, before = half_of_tasks_vary(rng)
+    now = (rng.random(before.shape) < chance).astype(float)
+    lost = rng.random(now.shape) < 0.02
+    lost[[3, 7]] = True
+    checks = any_number(tmp_path, before, now, lost)
+    assert named(checks, "tasks").verdict is Verdict.FAIL
+    assert named(checks, "mean_reward").verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_task_whose_only_rollout_is_lost_fails_where_any_number_is_allowed(tmp_path):
+    before = np.ones((120, 1))
+    lost = np.zeros((120, 1), dtype=bool)
+    lost[:6] = True
+    checks = any_number(tmp_path, before, before, lost)
+    assert named(checks, "tasks").verdict is Verdict.FAIL
+
+
+def test_failing_rollouts_that_vanish_fail_where_a_least_number_is_asked_for(tmp_path):
+    rng = np.random.default_rng(6)
+    chance, before = half_of_tasks_vary(rng)
+    now = (rng.random(before.shape) < 0.8 * chance).astype(float)
+    lost = (now == 0) & (rng.random(now.shape) < 0.5)
+    lost[:, 0] = False
+    checks = any_number(tmp_path, before, now, lost, allowed="'>= 1'")
+    check = named(checks, "mean_reward")
+    assert check.verdict is Verdict.FAIL
+    assert isinstance(reason_in(check), LostWhereItFails)
+
+
+def test_a_loss_where_it_fails_that_few_tasks_can_not_prove_warns(tmp_path):
+    before = np.array([[1, 1, 1, 1]] * 10 + [[1, 0, 0, 1]] * 10 + [[0, 0, 0, 0]] * 10)
+    lost = np.zeros(before.shape, dtype=bool)
+    lost[:5, 0] = True
+    check = named(any_number(tmp_path, before, before, lost), "mean_reward")
+    assert check.verdict is Verdict.WARN
+    assert isinstance(reason_in(check), LostWhereItFails)
+
+
 # -- what the checks of an agent bear
 
 

@@ -18,6 +18,8 @@ def ask(template, **row):
         ("{{ q }}", {"q": "hi"}, [USER]),
         ("{{ q }}", {"q": 5}, [{"role": "user", "content": "5"}]),
         (["{{ messages }}"], {"messages": [USER, USER]}, [USER, USER]),
+        # a text among messages is one of the user
+        (["hi", "{{ messages }}"], {"messages": [USER]}, [USER, USER]),
         # a text is one message, unless the data are a conversation
         ("{{ x }}", {"x": [1]}, [{"role": "user", "content": "[1]"}]),
         (
@@ -120,3 +122,8 @@ def test_what_no_row_can_be_asked(template, row, kind):
     with pytest.raises(RowError) as raised:
         ask(template, **row)
     assert raised.value.kind == kind
+
+
+def test_a_message_without_a_role_is_named_by_its_place():
+    with pytest.raises(RowError, match=r"message 2 of the prompt is 5, without a role"):
+        ask(["{{ messages }}"], messages=[USER, 5])

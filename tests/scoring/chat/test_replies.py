@@ -156,3 +156,42 @@ def test_a_call_in_the_old_form_is_a_call_of_a_tool():
     call = {"name": "look_up", "arguments": "{}"}
     reply = read_reply(body(None, "function_call", function_call=call))
     assert reply.tool_calls == ({"type": "function", "function": call},)
+
+
+@pytest.mark.parametrize(
+    ("said", "finish_reason"),
+    [
+        ({"status": "completed"}, "stop"),
+        (
+            {
+                "status": "incomplete",
+                "incomplete_details": {"reason": "max_output_tokens"},
+            },
+            "length",
+        ),
+    ],
+)
+def test_the_responses_api_says_why_a_model_stopped(said, finish_reason):
+    content = [{"type": "output_text", "text": "4"}]
+    reply = read_reply({"output": [{"type": "message", "content": content}], **said})
+    assert (reply.text, reply.finish_reason) == ("4", finish_reason)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"reasoning_content": "why"},
+        {"reasoning": "why"},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "why"}]},
+        {"reasoning_details": [{"type": "reasoning.summary", "summary": "why"}]},
+    ],
+)
+def test_reasoning_that_an_endpoint_sets_apart_is_no_part_of_the_answer(message):
+    reply = read_reply(body("4", **message))
+    assert (reply.text, reply.reasoning) == ("4", "why")
+
+
+def test_an_answer_that_is_cut_off_says_what_to_raise():
+    with pytest.raises(RowError) as raised:
+        read_reply(body("", "length"))
+    assert raised.value.hint == "raise max_tokens"

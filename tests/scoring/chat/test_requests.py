@@ -65,6 +65,13 @@ CALL = {
             [TOOL],
             {"tools": [{"name": "look_up", "input_schema": {"type": "object"}}]},
         ),
+        # Anthropic's API needs the schema that OpenAI's may leave out
+        (
+            "messages",
+            "tools",
+            [{"type": "function", "function": {"name": "now"}}],
+            {"tools": [{"name": "now", "input_schema": {"type": "object"}}]},
+        ),
         ("messages", "top_p", 0.5, {"top_p": 0.5}),
     ],
 )

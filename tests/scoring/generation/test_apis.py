@@ -132,6 +132,15 @@ def test_tool_calls_are_those_of_chat_completions(tmp_path, model, api):
 
 
 @pytest.mark.parametrize("api", ["responses", "messages"])
+def test_a_body_is_kept_as_chat_completions_write_it(tmp_path, model, api):
+    _, lines = evaluated(tmp_path, model, api, "2 + 3")
+    kept = lines[0]["_evalmetrics"]["sample"]["response"]
+    assert list(kept) == ["id", "model", "usage", "choices"]
+    assert kept["model"] == "m"
+    assert kept["choices"][0]["message"]["content"] == "5"
+
+
+@pytest.mark.parametrize("api", ["responses", "messages"])
 def test_reasoning_is_no_answer(tmp_path, model, api):
     result, lines = evaluated(tmp_path, model, api, "2 + 3")
     assert lines[0]["_evalmetrics"]["sample"]["reasoning"] == "hm"

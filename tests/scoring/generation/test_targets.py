@@ -199,6 +199,14 @@ def test_an_invalid_target_is_reported_with_its_line(agent, name, message):
     assert check.line == 5
 
 
+def test_a_target_gives_its_reasoning_and_why_it_stopped(agent):
+    gives = {"output": "hi", "reasoning": "why", "finish_reason": "length"}
+    rows(agent / "data.jsonl", [{"gives": gives, "answer": "hi"}])
+    _, (line, _) = run(agent, bench("an_agent:gives"))
+    sample = line["_evalmetrics"]["sample"]
+    assert (sample["reasoning"], sample["finish_reason"]) == ("why", "length")
+
+
 def test_all_forms_of_an_answer(agent):
     body = {
         "choices": [

@@ -19,6 +19,7 @@ from pytest_evalmetrics.gates.rules import (
     decide,
     registered_rule,
 )
+from pytest_evalmetrics.listing import listed
 from pytest_evalmetrics.model.comparison import (
     AllLost,
     FewUnits,
@@ -39,6 +40,8 @@ from pytest_evalmetrics.model.reasons import (
     Untested,
 )
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
+from pytest_evalmetrics.registry import register_gate_rule
+from pytest_evalmetrics.spec.gate_keys import RULES
 from pytest_evalmetrics.stats import paired_score_upper
 
 PASS = Verdict.PASS
@@ -566,3 +569,19 @@ def test_a_function_takes_its_options_with_the_change():
 def test_options_that_a_rule_does_not_take_are_an_error(target):
     with pytest.raises(RegistryError, match=r"gate rule steps can't be made.*least"):
         registered_rule("steps", target, {"least": 1})
+
+
+BUILT_IN_RULES = [rule.value for rule in RuleName if rule is not RuleName.OWN]
+
+
+def test_a_benchmark_file_and_the_list_name_the_built_in_rules():
+    _, _, rest = listed().partition("gate rules (")
+    section, _, _ = rest.partition("\n\n")
+    assert [line.split()[0] for line in section.splitlines()[1:]] == BUILT_IN_RULES
+    assert list(RULES) == BUILT_IN_RULES
+
+
+@pytest.mark.parametrize("name", BUILT_IN_RULES)
+def test_no_rule_has_the_name_of_a_built_in_one(name):
+    with pytest.raises(RegistryError, match=f"the gate rule '{name}' is built in"):
+        register_gate_rule(name)

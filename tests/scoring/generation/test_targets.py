@@ -207,6 +207,30 @@ def test_a_target_gives_its_reasoning_and_why_it_stopped(agent):
     assert (sample["reasoning"], sample["finish_reason"]) == ("why", "length")
 
 
+BODY = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
+USAGE = {"prompt_tokens": 2, "completion_tokens": 7}
+
+
+@pytest.mark.parametrize(
+    "gives",
+    [
+        {"output": "hi", "usage": USAGE},
+        {"response": BODY, "usage": USAGE},
+        {"response": {**BODY, "usage": USAGE}},
+        {**BODY, "usage": USAGE},
+    ],
+    ids=["beside a text", "beside a body", "in a body", "a body"],
+)
+def test_what_a_target_took_is_a_score(agent, gives):
+    rows(agent / "data.jsonl", [{"gives": gives, "answer": "hi"}])
+    evaluated, lines = run(agent, bench("an_agent:gives"))
+    scores = evaluated.row_scores.table.scores
+    assert scores["output_tokens"].tolist() == [7, 7]
+    assert all(0 <= seconds < 30 for seconds in scores["latency_s"].tolist())
+    kept = [line["_evalmetrics"]["sample"]["response"] for line in lines]
+    assert [body["usage"] for body in kept] == [USAGE, USAGE]
+
+
 def test_all_forms_of_an_answer(agent):
     body = {
         "choices": [

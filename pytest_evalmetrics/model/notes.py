@@ -44,6 +44,7 @@ Note = (
     | rollout_notes.FurtherAttempts
     | rollout_notes.FilteredRows
     | rollout_notes.UnjoinedRows
+    | rollout_notes.UnreadList
     | rollout_notes.OtherNumberStated
     | rollout_notes.AggregatesAlone
     | rollout_notes.GroupsLeftOut

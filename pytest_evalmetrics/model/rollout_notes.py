@@ -103,6 +103,19 @@ class UnjoinedRows(NoteFacts, frozen=True, tag="unjoined_rows"):
     first: str  # file:line
 
 
+class UnreadList(NoteFacts, frozen=True, tag="unread_list"):
+    """A list beside the rows of what was not judged, whose tasks are not clear."""
+
+    file: str
+    path: str  # such as ``errors``
+    values: int  # that are not read
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What notes of one group share."""
+        return ("unread_list", self.path)
+
+
 class OtherNumberStated(NoteFacts, frozen=True, tag="other_number_stated"):
     """A number that a tool's file states, and that its rollouts do not give."""
 

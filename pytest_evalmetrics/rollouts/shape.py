@@ -32,6 +32,7 @@ from pytest_evalmetrics.rollouts.stated_means import (
     is_unfinished_log,
     other_mean_stated,
 )
+from pytest_evalmetrics.rollouts.unjudged_lists import UnjudgedTasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,6 +123,13 @@ class Shape:
                 hint="run the eval again, or leave the file out",
             )
         notes += self._other_means(finder, source)
+        if finder.unjudged and self._task:
+            tasks = UnjudgedTasks(self._spec, self._task, finder.found)
+            missing, unread = tasks.rows_and_notes(
+                finder.unjudged, source, len(finder.found)
+            )
+            rows += missing
+            notes += unread
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
         some = rows[:_BATCH]

@@ -17,6 +17,7 @@ from pytest_evalmetrics.rollouts.pages import Pages
 from pytest_evalmetrics.rollouts.row_filters import RowFilter, row_filters
 from pytest_evalmetrics.rollouts.row_paths import no_path, shape_error, single_value
 from pytest_evalmetrics.rollouts.source import Source, short
+from pytest_evalmetrics.rollouts.unjudged_lists import UnjudgedList, unjudged_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,6 +56,8 @@ class RowFinder:
         self._key = key  # of the benchmark file, above those of the shape
         self.found: list[PlacedRow] = []  # before they are filtered
         self.documents: list[JsonObject] = []  # that hold the rows
+        # beside the rows, in the objects on the way to them
+        self.unjudged: list[UnjudgedList] = []
 
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
         return shape_error(self._source.shown, (*self._key, *key), message, hint)
@@ -102,6 +105,8 @@ class RowFinder:
             key = self._key_of(value, path)
             inner = value[key]
             rest = path[len(key) + 1 :]
+            above = (self._spec.rows or "").removesuffix(path)
+            self.unjudged += unjudged_lists(value, key, above)
             if not rest:
                 inner = self._table(inner, value.get("columns"))
             yield from self._inner(inner, rest, _enclosing(value, key, parent))

@@ -84,6 +84,10 @@ OF_ROLLOUTS = [
         "join: 1 row without the other half, the first at a.jsonl:1",
     ),
     (
+        rollouts.UnreadList("a.json", "errors", 3),
+        "a.json: 3 values of 'errors' beside the rows are not read: are tasks missing?",
+    ),
+    (
         rollouts.OtherNumberStated("a.json", "accuracy", 0.5, 0.25),
         "a.json: accuracy is 0.5, and the rollouts give 0.25",
     ),

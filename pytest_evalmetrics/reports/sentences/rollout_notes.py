@@ -27,6 +27,7 @@ from pytest_evalmetrics.model.rollout_notes import (
     UndefinedSlice,
     UnfinishedRun,
     UnjoinedRows,
+    UnreadList,
     UnsubmittedInstances,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
@@ -123,6 +124,15 @@ def unjoined_rows(note: UnjoinedRows) -> str:
     """Count the rows, and name the first."""
     rows = many(note.rows, "row")
     return f"join: {rows} without the other half, the first at {note.first}"
+
+
+@sentence.register(UnreadList)
+def unread_list(note: UnreadList) -> str:
+    """Count what is not read, and name its list."""
+    values = many(note.values, "value")
+    are = "is" if note.values == 1 else "are"
+    place = f"{values} of {note.path!r} beside the rows"
+    return f"{note.file}: {place} {are} not read: are tasks missing?"
 
 
 @sentence.register(OtherNumberStated)

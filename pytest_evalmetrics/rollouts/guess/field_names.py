@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from functools import lru_cache
 from itertools import chain
 from typing import Final
+
+from pytest_evalmetrics.rollouts.name_words import last_part, word_set, words_of
 
 
 class RewardName(IntEnum):
@@ -28,11 +29,6 @@ class TaskName(IntEnum):
     TITLE = 4  # name, title
     UNKNOWN = 5
     NEVER = 6  # trace_id, answer ...
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a line as a set."""
-    return frozenset(text.split())
 
 
 _REWARD: Final = word_set("reward rewards return")
@@ -161,10 +157,6 @@ _SUBSET_LISTS: Final = word_set(
     "suites testsuites subsets splits categories subjects groups sections topics "
     "domains datasets benchmarks languages areas sets modules files classes"
 )
-_FAILURE_LISTS: Final = word_set(
-    "errors error errored failures failed skipped missing crashed crashes timeouts "
-    "incomplete invalid excluded pending unfinished dropped"
-)
 _RUN_LISTS: Final = word_set(
     "runs experiments attempts trials epochs seeds repeats rollouts iterations "
     "models agents systems"
@@ -172,18 +164,6 @@ _RUN_LISTS: Final = word_set(
 
 
 _numbered = re.compile(r"([^\W\d_]+)[\s_-]*\d+").fullmatch
-
-
-@lru_cache(maxsize=4096)
-def words_of(name: str) -> tuple[str, ...]:
-    """Split a name into its words: ``isCorrect`` and ``is_correct`` -> is, correct."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return tuple(word.lower() for word in re.findall(r"[^\W\d_]+\d*|\d+", spaced))
-
-
-def last_part(path: str) -> str:
-    """Return the last key of a dotted path."""
-    return path.rsplit(".", 1)[-1]
 
 
 def _parts_above(path: str) -> list[str]:
@@ -328,11 +308,6 @@ def lists_subsets(path: str) -> bool:
     """Check whether a list holds the parts of a benchmark, by its name."""
     words = words_of(last_part(path))
     return bool(words) and words[-1] in _SUBSET_LISTS
-
-
-def lists_failures(path: str) -> bool:
-    """Check whether a list holds what was not judged, by its name."""
-    return bool(_FAILURE_LISTS.intersection(words_of(last_part(path))))
 
 
 def is_by_subset(path: str) -> bool:

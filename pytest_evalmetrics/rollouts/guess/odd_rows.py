@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pytest_evalmetrics.rollouts.guess.field_names import word_set, words_of
+from pytest_evalmetrics.rollouts.name_words import word_set, words_of
 from pytest_evalmetrics.rollouts.number_texts import is_number_text
 from pytest_evalmetrics.rollouts.source import task_paths
 

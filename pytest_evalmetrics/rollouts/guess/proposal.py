@@ -22,7 +22,6 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     is_metric,
     lists_attempts,
-    lists_failures,
     lists_parts,
 )
 from pytest_evalmetrics.rollouts.guess.groups import GroupKind
@@ -57,6 +56,7 @@ from pytest_evalmetrics.rollouts.not_judged import SIGNS, SIGNS_BESIDE, error_in
 from pytest_evalmetrics.rollouts.number_texts import NumberTexts
 from pytest_evalmetrics.rollouts.shaped_rows import find_rows
 from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.unjudged_lists import lists_failures
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:

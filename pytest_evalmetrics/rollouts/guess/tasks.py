@@ -17,11 +17,11 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     is_output,
     is_question,
     is_sample,
-    last_part,
     task_name,
 )
 from pytest_evalmetrics.rollouts.guess.groups import GroupKind
 from pytest_evalmetrics.rollouts.guess.layouts import ListKind
+from pytest_evalmetrics.rollouts.name_words import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

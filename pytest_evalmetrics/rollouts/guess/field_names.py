@@ -133,6 +133,10 @@ _GROUP: Final = word_set(
     "subset split category subject lang language domain dataset suite benchmark "
     "topic section type group source set field area sprache"
 )
+_KINDS_OF_TASKS: Final = word_set(
+    "difficulty level kind type tag tags priority severity weight points max size "
+    "length version source format style"
+)
 _BY: Final = ("by", "per", "pro", "nach")
 _METRIC: Final = word_set(
     "metric scorer evaluator name judge judges grader annotator rater criterion "
@@ -284,6 +288,11 @@ def is_group(path: str) -> bool:
     """Check whether a field may name the part of a benchmark that a task belongs to."""
     words = [word for word in words_of(last_part(path)) if word not in _ID]
     return bool(words) and words[-1] in _GROUP
+
+
+def describes_task(path: str) -> bool:
+    """Check whether a field may say of which kind a task is, by its name."""
+    return bool(_KINDS_OF_TASKS.intersection(words_of(last_part(path))))
 
 
 def is_metric(path: str) -> bool:

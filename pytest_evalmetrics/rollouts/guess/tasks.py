@@ -11,12 +11,15 @@ import msgspec
 
 from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.rollouts.guess.field_names import (
+    RewardName,
     TaskName,
+    describes_task,
     is_agent,
     is_group,
     is_output,
     is_question,
     is_sample,
+    reward_name,
     task_name,
 )
 from pytest_evalmetrics.rollouts.guess.groups import GroupKind
@@ -37,6 +40,10 @@ _NEARLY: Final = 0.9  # of the rows have a value of their own: nearly all
 _GROUPS: Final = 6  # fields that may be parts of an id
 _SHOWN: Final = 3  # candidates on a line
 _NAMES: Final = 4  # of attempts on a line
+_TURNS: Final = 16  # different attempts
+_ROUNDS: Final = 3  # of them, from which on an order is no chance
+# names of ids that may be of rows, rather than of questions
+_MAY_BE_OF_ROWS: Final = (TaskName.PLAIN_ID, TaskName.TITLE, TaskName.UNKNOWN)
 _PARENT: Final = "_parent"
 GROUP: Final = "_parent._key"  # the key of the list or object that rows are in
 _KEY: Final = "_key"
@@ -129,6 +136,9 @@ def choose_task(
     similar = columns[best].similar
     if similar is not None:
         return _of_similar_ids(best, similar)
+    regular = _regular_column(rows, best, verdicts)
+    if regular is not None:
+        return _of_regular_rows(columns[best], columns[regular])
     title = _unclear_title(rows, paths, sample)
     if title is not None:
         return TaskChoice(
@@ -193,6 +203,23 @@ def _of_similar_ids(path: str, ids: tuple[str, str]) -> TaskChoice:
         paths=(),
         reason=f"task: not clear, {path} has {first} and {second}",
         question=f"{path} if {first} and {second} are two tasks; else make them one",
+        is_open=True,
+    )
+
+
+def _of_regular_rows(ids: SeenColumn, regular: SeenColumn) -> TaskChoice:
+    """Ask about ids that are each row's own, beside a field that recurs as attempts do."""
+    values = listed(list(dict.fromkeys(regular.texts)), _NAMES)
+    return TaskChoice(
+        paths=(),
+        reason=(
+            f"task: not clear, {ids.path} is unique in every row, and {regular.path} "
+            f"goes through {values} again and again"
+        ),
+        question=(
+            f"{ids.path} if each row is a task; if {regular.path} numbers attempts, add "
+            "the question's id to the rows"
+        ),
         is_open=True,
     )
 
@@ -381,6 +408,46 @@ def _with_attempts(
     if has_own_questions:
         return (), None
     return (task,), None
+
+
+def _regular_column(rows: _Rows, task: str, verdicts: Collection[str]) -> str | None:
+    """Find a field beside ids of single rows that recurs in order, as attempts do.
+
+    The ids of questions say so by their name; others may only count the rows.
+    """
+    is_of_rows = rows.columns[task].is_unique and task_name(task) in _MAY_BE_OF_ROWS
+    if not is_of_rows or task.startswith(_PARENT):
+        return None
+    for path, column in rows.columns.items():
+        is_other = path == task or path.startswith(_PARENT) or is_agent(path)
+        is_other = is_other or is_group(path) or is_output(path) or describes_task(path)
+        is_other = is_other or is_question(path) or column.are_prose
+        if is_other or (path in verdicts and _is_verdict(column)):
+            continue
+        if _is_regular(column):
+            return path
+    return None
+
+
+def _is_verdict(column: SeenColumn) -> bool:
+    """Check whether a field that may be the reward is no number without a telling name."""
+    are_numbers = all(type(value) in (int, float) for value in column.given)
+    return not are_numbers or reward_name(column.path) < RewardName.UNKNOWN
+
+
+def _is_regular(column: SeenColumn) -> bool:
+    """Check for values that follow each other in turns, or in blocks of one size."""
+    texts = column.texts
+    count = column.distinct
+    if not column.is_full or column.are_lists or not 1 < count <= _TURNS:
+        return False
+    if len(texts) % count or len(texts) < _ROUNDS * count:
+        return False
+    size = len(texts) // count
+    values = list(dict.fromkeys(texts))
+    in_turns = values * size
+    in_blocks = [value for value in values for _ in range(size)]
+    return texts in (in_turns, in_blocks)
 
 
 def _unclear_title(rows: _Rows, paths: Sequence[str], sample: str | None) -> str | None:

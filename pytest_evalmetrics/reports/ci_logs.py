@@ -15,36 +15,17 @@ from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import capped, many, visible
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage
+from pytest_evalmetrics.reports.judged_checks import JudgedCheck, checks_of
 from pytest_evalmetrics.reports.sentences import reason_of
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
+    from pytest_evalmetrics.model.results import RunReport
 
 
-class _Judged(msgspec.Struct, frozen=True):
-    """A check, and the benchmark that it is of."""
-
-    result: BenchmarkResult
-    check: Check
-
-    @property
-    def line(self) -> int:
-        """The line of the benchmark file that asks for it."""
-        return self.check.line or self.result.line
-
-
-def _judged(report: RunReport) -> list[_Judged]:
-    return [
-        _Judged(result, check)
-        for result in report.benchmarks
-        for check in result.checks
-    ]
-
-
-def _strength(judged: _Judged) -> tuple[int, float, float]:
+def _strength(judged: JudgedCheck) -> tuple[int, float, float]:
     return triage.strength(judged.check)
 
 
@@ -64,19 +45,23 @@ def tell_ci(
     """Append the summary where the CI system wants it; return the annotations that it reads."""
     target = environ.get("GITHUB_STEP_SUMMARY")
     if target:
-        try:
-            with Path(target).open("a", encoding="utf-8") as file:
-                file.write(summary(report) + "\n")
-        except OSError as error:
-            message = f"the job summary can't be written: {error.strerror or error}"
-            hint = "GITHUB_STEP_SUMMARY names this file"
-            raise EvalMetricsError(message, file=target, hint=hint) from error
+        _append(target, summary(report))
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
     place = partial(
         _in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE")
     )
     return github_annotations(report, place)
+
+
+def _append(target: str, text: str) -> None:
+    try:
+        with Path(target).open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    except OSError as error:
+        message = f"the job summary can't be written: {error.strerror or error}"
+        hint = "GITHUB_STEP_SUMMARY names this file"
+        raise EvalMetricsError(message, file=target, hint=hint) from error
 
 
 def github_annotations(
@@ -86,34 +71,41 @@ def github_annotations(
     # Of a step it shows ten errors and ten warnings, so the failing come first. See
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     commands: dict[str, list[str]] = {"error": [], "warning": []}
-    for judged in sorted(_judged(report), key=_strength):
-        check = judged.check
-        reason = reason_of(check)
-        if check.verdict not in _LEVELS or not reason or judged.result.xfail:
-            continue
-        level = _LEVELS[check.verdict]
-        file = _property(place(judged.result.file))
-        title = _property(f"{judged.result.name}: {check.verdict}")
-        text = _message(f"{check_wording.of_agent(check)}{reason}")
-        where = f"file={file},line={judged.line},title={title}"
-        commands[level].append(f"::{level} {where}::{text}")
+    for judged in sorted(checks_of(report), key=_strength):
+        reason = reason_of(judged.check)
+        is_known = judged.result.xfail
+        if reason and not is_known and judged.check.verdict in _LEVELS:
+            level = _LEVELS[judged.check.verdict]
+            commands[level].append(_annotation(level, judged, reason, place))
     for item, why in run_wording.lost_ones(report):
         file = _property(place(item.partition("::")[0]))
         commands["error"].append(f"::error file={file}::{_message(item)} {why}")
-    lines = []
-    for level, of_level in commands.items():
-        more = many(len(of_level) - _ANNOTATIONS, f"more {level}")
-        lines += capped(of_level, _ANNOTATIONS, f"::notice::{more} in the summary")
+    lines: list[str] = []
+    for level, written in commands.items():
+        more = many(len(written) - _ANNOTATIONS, f"more {level}")
+        rest = f"::notice::{more} in the summary"
+        lines += capped(written, _ANNOTATIONS, rest)
     return lines
+
+
+def _annotation(
+    level: str, judged: JudgedCheck, reason: str, place: Callable[[str], str]
+) -> str:
+    file = _property(place(judged.result.file))
+    title = _property(f"{judged.result.name}: {judged.check.verdict}")
+    where = f"file={file},line={judged.line},title={title}"
+    text = _message(f"{check_wording.of_agent(judged.check)}{reason}")
+    return f"::{level} {where}::{text}"
 
 
 def _in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
     """Return a file's path relative to the checkout of the CI system, if it is inside."""
     path = (root or Path()) / file
     if repository and path.exists():
-        resolved, top = path.resolve(), Path(repository).resolve()
-        if resolved.is_relative_to(top):
-            return resolved.relative_to(top).as_posix()
+        resolved = path.resolve()
+        checkout = Path(repository).resolve()
+        if resolved.is_relative_to(checkout):
+            return resolved.relative_to(checkout).as_posix()
     return Path(file).as_posix()
 
 
@@ -162,36 +154,44 @@ def code_quality(report: RunReport, root: Path | None = None) -> bytes:
     )
     violations = [
         _violation(judged, place)
-        for judged in _judged(report)
+        for judged in checks_of(report)
         if judged.check.verdict in _SEVERITIES
     ]
     for item, why in run_wording.lost_ones(report):
-        name = "evalmetrics-not-evaluated"
-        lost = _Violation(
-            description=f"{item} {why}",
-            check_name=name,
-            fingerprint=_fingerprint(name, item),
-            severity="major",
-            location=_Location(place(item.partition("::")[0]), _Lines(1)),
-        )
-        violations.append(lost)
+        violations.append(_lost(item, why, place))
     data = msgspec.to_builtins(violations)
     return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
-def _violation(judged: _Judged, place: Callable[[str], str]) -> _Violation:
+def _lost(item: str, why: str, place: Callable[[str], str]) -> _Violation:
+    """Describe an item that was not evaluated."""
+    name = "evalmetrics-not-evaluated"
+    file = item.partition("::")[0]
+    return _Violation(
+        description=f"{item} {why}",
+        check_name=name,
+        fingerprint=_fingerprint(name, item),
+        severity="major",
+        location=_Location(place(file), _Lines(1)),
+    )
+
+
+def _violation(judged: JudgedCheck, place: Callable[[str], str]) -> _Violation:
     result = judged.result
     check = judged.check
-    text = reason_of(check) or check.name
+    reason = reason_of(check) or check.name
     name = f"evalmetrics-{check.gate}"
+    severity = _SEVERITIES[check.verdict]
+    if result.xfail:
+        severity = "info"
     return _Violation(
-        description=f"{result.name}: {check_wording.of_agent(check)}{text}",
+        description=f"{result.name}: {check_wording.of_agent(check)}{reason}",
         check_name=name,
         # without the numbers: the next run has to recognise the same fault
         fingerprint=_fingerprint(
             name, result.id, str(check.gate), check.name, check.agent
         ),
-        severity="info" if result.xfail else _SEVERITIES[check.verdict],
+        severity=severity,
         location=_Location(place(result.file), _Lines(judged.line)),
     )
 

@@ -45,7 +45,9 @@ class Scale(msgspec.Struct, frozen=True):
 
 def scale_of(pictures: Sequence[Picture], columns: int) -> Scale:
     """Return one scale for all pictures, with every mark on it."""
-    marks = [mark for picture in pictures for mark in _marks(picture)]
+    marks: list[float] = []
+    for picture in pictures:
+        marks += _marks(picture)
     return Scale(min(marks), max(marks), columns)
 
 
@@ -82,8 +84,10 @@ def _free_column(
     """Return the column of the limit, or the next one where an end of the interval is in it."""
     column = scale.column(limit)
     for end in (picture.low, picture.high):
-        beside = column + 1 if limit > end else column - 1
         is_taken = scale.column(end) == column and limit != end
+        beside = column - 1
+        if limit > end:
+            beside = column + 1
         if is_taken and 0 <= beside < scale.columns and cells[beside] == " ":
             return beside
     return column

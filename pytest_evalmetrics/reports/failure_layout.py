@@ -84,9 +84,13 @@ def lines_of(failure: Failure, shown: Shown) -> list[Line]:
     parts = list(_parts(failure, shown))
     if not shown.everything:
         _make_room(parts)
-    lines = [line for part in parts for line in part.lines]
-    begins = next((at for at, line in enumerate(lines) if line.text), 0)
-    return lines[begins:]
+    lines: list[Line] = []
+    for part in parts:
+        lines += part.lines
+    # parts that are not shown leave no gap above the first
+    while lines and not lines[0].text:
+        lines.pop(0)
+    return lines
 
 
 class _Part(msgspec.Struct):
@@ -129,29 +133,28 @@ def _parts(failure: Failure, shown: Shown) -> Iterator[_Part]:
             if isinstance(block, Table) and not shown.short:
                 yield _Part(list(_table_lines(block, shown)))
             elif isinstance(block, Line):
-                yield _line_part(block, seen, shown)
+                goes = _turn_of(block, is_first=block.kind not in seen)
+                seen.add(block.kind)
+                yield _Part(list(_line(block, shown)), goes)
+
+
+def _turn_of(line: Line, *, is_first: bool) -> int:
+    """Return how soon a line makes room; the first of its kind goes last, or not at all."""
+    if is_first:
+        return _FIRST_TURNS.get(line.kind, 0)
+    return _TURNS.get(line.kind, 0)
 
 
 def _make_room(parts: list[_Part]) -> None:
     """Keep what always stays, and of the rest what matters most and fits."""
-    room = _MOST - sum(len(part.lines) for part in parts if not part.goes)
-    by_importance = sorted(
-        (part for part in parts if part.goes), key=lambda part: part.goes
-    )
-    for part in by_importance:
+    staying = [part for part in parts if not part.goes]
+    going = [part for part in parts if part.goes]
+    room = _MOST - sum(len(part.lines) for part in staying)
+    for part in sorted(going, key=lambda part: part.goes):
         if len(part.lines) <= room:
             room -= len(part.lines)
         else:
             part.lines = []
-
-
-def _line_part(line: Line, seen: set[LineKind], shown: Shown) -> _Part:
-    """Lay a line out; the first of its kind goes last, or not at all."""
-    goes = _FIRST_TURNS.get(line.kind, 0)
-    if line.kind in seen:
-        goes = _TURNS.get(line.kind, 0)
-    seen.add(line.kind)
-    return _Part(list(_line(line, shown)), goes)
 
 
 # -- lines -----------------------------------------------------------------------------------
@@ -166,14 +169,18 @@ def _line(line: Line, shown: Shown) -> Iterator[Line]:
     if line.kind is LineKind.COMMAND:
         yield line
         return
-    text = line.text
-    if shown.everything and line.full:
-        text = line.full
-    if shown.width is not None and not shown.everything:
-        most = _LONGEST.get(line.kind)
-        text = text if most is None else beginning(text, most * shown.width)
-    for part in broken(text, shown.width):
+    for part in broken(_text_of(line, shown), shown.width):
         yield structs.replace(line, text=part)
+
+
+def _text_of(line: Line, shown: Shown) -> str:
+    """Return the whole text of a line for -v, else what the lines of its kind may hold."""
+    if shown.everything:
+        return line.full or line.text
+    most = _LONGEST.get(line.kind)
+    if most is None or shown.width is None:
+        return line.text
+    return beginning(line.text, most * shown.width)
 
 
 def _is_shown(line: Line, shown: Shown) -> bool:
@@ -186,31 +193,38 @@ def _is_shown(line: Line, shown: Shown) -> bool:
 
 def _more_lines(line: Line, shown: Shown) -> Iterator[Line]:
     """Say what is left out, and where it is."""
-    if shown.page is None:
-        if line.text:
-            yield structs.replace(line, text=f"  ... {line.text} (-v shows more)")
-        return
-    lead = f"  ... {line.text}: " if line.text else "  more: "
-    page = f"{shown.page.file}{shown.page.place}"
-    fits = shown.width is None or columns_of(lead + page) <= shown.width
-    if not fits:  # what fails comes first on the page
-        page = shown.page.file
-    target = linked(page, shown.page.address) if shown.opens_links else page
-    yield structs.replace(line, text=f"{lead}{target}")
+    if shown.page is not None:
+        yield structs.replace(line, text=_link_line(line.text, shown.page, shown))
+    elif line.text:
+        yield structs.replace(line, text=f"  ... {line.text} (-v shows more)")
+
+
+def _link_line(hidden: str, page: Page, shown: Shown) -> str:
+    """Write the page where the rest is, behind the number of hidden tasks."""
+    lead = "  more: "
+    if hidden:
+        lead = f"  ... {hidden}: "
+    target = f"{page.file}{page.place}"
+    if shown.width is not None and columns_of(lead + target) > shown.width:
+        target = page.file  # what fails comes first on the page
+    if shown.opens_links:
+        target = linked(target, page.address)
+    return f"{lead}{target}"
 
 
 # -- tables ----------------------------------------------------------------------------------
 
 
 def _table_lines(table: Table, shown: Shown) -> Iterator[Line]:
+    """Write a table: without -v the first rows that are worse, unless it is folded."""
     rows = list(table.rows)
     more = 0
     if not shown.everything:
         if table.is_folded:
             return
-        rows = [row for row in rows if row.verdict != Verdict.PASS]
-        more = len(rows) - _ROWS
-        rows = rows[:_ROWS]
+        worse = [row for row in rows if row.verdict != Verdict.PASS]
+        rows = worse[:_ROWS]
+        more = len(worse) - len(rows)
     if not rows:
         return
     header, *lines = _fitted(table, [row.cells for row in rows], shown)
@@ -224,10 +238,13 @@ def _table_lines(table: Table, shown: Shown) -> Iterator[Line]:
 
 
 def _fitted(table: Table, cells: Sequence[Sequence[str]], shown: Shown) -> list[str]:
-    left_out = set() if shown.everything else set(_DETAILS)
-    agent = table.header.index("agent")
-    if not shown.everything and len({row[agent] for row in cells}) == 1:
-        left_out.add("agent")  # the line above names it
+    left_out: set[str] = set()
+    if not shown.everything:
+        left_out.update(_DETAILS)
+        agent = table.header.index("agent")
+        agents = {row[agent] for row in cells}
+        if len(agents) == 1:  # the line above names it
+            left_out.add("agent")
     return wording.fitted_table(
         table.header, cells, shown.width, table.dispensable, left_out
     )
@@ -241,20 +258,29 @@ def _picture_parts(
 ) -> Iterator[_Part]:
     """Draw intervals on one scale, and explain the marks beside the first."""
     scale = drawing.scale_of(pictures, _PICTURE)
-    label_columns = max(columns_of(picture.label) for picture in pictures)
+    goes = _NEXT_PICTURE_TURN
+    if is_first:
+        goes = _PICTURE_TURN
     explained = ""
-    for at, picture in enumerate(pictures):
-        label = padded(picture.label, label_columns) + "  " if label_columns else ""
-        drawn = drawing.drawn(picture, scale, shown.strokes)
-        words = drawing.legend(picture, shown.strokes)
-        text = f"  {label}{drawn}"
-        if words != explained:
-            text = f"  {label}{drawn:<{_PICTURE}}  {words}"
-            explained = words
+    for label, picture in zip(_labels(pictures), pictures, strict=True):
+        text = f"  {label}{drawing.drawn(picture, scale, shown.strokes)}"
+        legend = drawing.legend(picture, shown.strokes)
+        if legend != explained:
+            width = columns_of(f"  {label}") + _PICTURE
+            text = f"{padded(text, width)}  {legend}"
+            explained = legend
         if shown.width is not None:
             text = beginning(text, shown.width)
-        goes = _PICTURE_TURN if is_first and at == 0 else _NEXT_PICTURE_TURN
         yield _Part([Line(text.rstrip())], goes)
+        goes = _NEXT_PICTURE_TURN
+
+
+def _labels(pictures: Sequence[Picture]) -> list[str]:
+    """Return the labels of pictures in equal columns; empty if none has one."""
+    width = max(columns_of(picture.label) for picture in pictures)
+    if not width:
+        return [""] * len(pictures)
+    return [f"{padded(picture.label, width)}  " for picture in pictures]
 
 
 # -- tasks -----------------------------------------------------------------------------------
@@ -264,14 +290,15 @@ def _task_parts(tasks: Sequence[TaskLine], shown: Shown) -> Iterator[_Part]:
     names = [isolated(both_ends(task.task, _TASK)) for task in tasks]
     name_columns = max(map(columns_of, names))
     reward_columns = max(len(task.rewards) for task in tasks)
-    for at, (task, name) in enumerate(zip(tasks, names, strict=True)):
-        head = f"  {padded(name, name_columns)}  {task.rewards}"
+    goes = 0  # the first task stays
+    for name, task in zip(names, tasks, strict=True):
+        text = f"  {padded(name, name_columns)}  {task.rewards}"
         if task.has_answers:
-            head = f"  {padded(name, name_columns)}  {task.rewards:<{reward_columns}}"
-            room = (shown.width or _WIDE) - columns_of(head)
-            head += _answers(task, room)
-        # the first task stays
-        yield _Part([Line(head.rstrip())], goes=_TASK_TURN if at else 0)
+            text += " " * (reward_columns - len(task.rewards))
+            room = (shown.width or _WIDE) - columns_of(text)
+            text += _answers(task, room)
+        yield _Part([Line(text.rstrip())], goes)
+        goes = _TASK_TURN
 
 
 _LEAST = 6  # columns of an answer that say something
@@ -279,38 +306,38 @@ _LEAST = 6  # columns of an answer that say something
 
 def _answers(task: TaskLine, room: int) -> str:
     """Write what was expected, before and now, in the columns that there are."""
-    texts = {"now": task.now}
-    if task.was is not None:
-        texts = {"was": task.was, **texts}
+    texts = {}
     if task.expected:
-        texts = {"expected": task.expected, **texts}
-    labels = sum(columns_of(label) + 3 for label in texts)
-    widths = _shared(
-        [columns_of(text or _NOTHING) for text in texts.values()], room - labels
-    )
+        texts["expected"] = task.expected
+    if task.was is not None:
+        texts["was"] = task.was or _NOTHING
+    texts["now"] = task.now or _NOTHING
+    labels = sum(columns_of(f"  {label} ") for label in texts)
+    wanted = [columns_of(text) for text in texts.values()]
+    widths = _shared_columns(wanted, room - labels)
     if widths is None:
         return ""
-    parts = [
-        f"{label} {isolated(both_ends(text or _NOTHING, width))}"
-        for (label, text), width in zip(texts.items(), widths, strict=True)
-    ]
-    return "".join(f"  {part}" for part in parts)
+    line = ""
+    for label, width in zip(texts, widths, strict=True):
+        line += f"  {label} {isolated(both_ends(texts[label], width))}"
+    return line
 
 
-_NOTHING = "nothing"
-
-
-def _shared(wanted: Sequence[int], room: int) -> list[int] | None:
+def _shared_columns(wanted: Sequence[int], room: int) -> list[int] | None:
     """Share columns: whoever wants less leaves the rest to the others; None for too few."""
     if room < _LEAST * len(wanted):
         return None
     widths = list(wanted)
-    open_ones = sorted(range(len(wanted)), key=lambda at: wanted[at])
+    waiting = len(wanted)
     left = room
-    for count, at in zip(range(len(open_ones), 0, -1), open_ones, strict=True):
-        widths[at] = min(wanted[at], left // count)
+    for at in sorted(range(len(wanted)), key=lambda at: wanted[at]):
+        widths[at] = min(wanted[at], left // waiting)
         left -= widths[at]
+        waiting -= 1
     return widths
+
+
+_NOTHING = "nothing"
 
 
 # -- how pytest asks for it ------------------------------------------------------------------
@@ -375,10 +402,11 @@ class FailureText(msgspec.Struct, frozen=True):
         is_asked_for = self.everything or self.style == "line"
         if is_asked_for or not self.failure.benchmark or not sys.stdout.isatty():
             return reason
-        room = shutil.get_terminal_size().columns - columns_of(
-            f"FAILED {self.failure.benchmark} - "
-        )
-        return beginning(reason, room) if room >= _LEAST_REASON else reason
+        lead = f"FAILED {self.failure.benchmark} - "
+        room = shutil.get_terminal_size().columns - columns_of(lead)
+        if room < _LEAST_REASON:
+            return reason
+        return beginning(reason, room)
 
     def toterminal(self, tw: _Writer) -> None:
         """Write the text, verdicts in colour."""
@@ -393,8 +421,11 @@ class FailureText(msgspec.Struct, frozen=True):
             strokes=strokes_of(sys.stdout.encoding),
         )
         for line in lines_of(self.failure, shown):
-            colour = {COLOURS[Verdict(line.verdict)]: True} if line.verdict else {}
-            tw.line(line.text, **colour)
+            markup = {}
+            if line.verdict:
+                colour = COLOURS[Verdict(line.verdict)]
+                markup[colour] = True
+            tw.line(line.text, **markup)
 
     def __str__(self) -> str:
         return text_of(self.failure)
@@ -402,9 +433,8 @@ class FailureText(msgspec.Struct, frozen=True):
 
 def shown_paragraph(texts: Iterable[str], width: int | None) -> list[str]:
     """Break texts of any kind into lines that show what can't be printed."""
-    return [
-        line
-        for text in texts
-        for part in text.split("\n")
-        for line in broken(visible(part), width)
-    ]
+    lines = []
+    for text in texts:
+        for part in text.split("\n"):
+            lines += broken(visible(part), width)
+    return lines

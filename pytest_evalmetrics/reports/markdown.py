@@ -60,6 +60,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
+def paragraph(lines: Sequence[str]) -> list[str]:
+    """End lines with an empty one; nothing without lines."""
+    if not lines:
+        return []
+    return [*lines, ""]
+
+
 def folded(title: str, lines: Sequence[str]) -> list[str]:
     """Fold lines below a title, which is HTML; nothing without lines."""
     if not lines:

@@ -14,14 +14,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import suppress
-from itertools import accumulate, count
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from pytest_evalmetrics.reports.comment import comment
 from pytest_evalmetrics.reports.report_json import read_report
-from pytest_evalmetrics.reports.summary import comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +35,7 @@ _LEAST: Final = 12  # of each report
 _ADDRESS: Final = re.compile(r"https?://[\w.~:/?#@!&'*+,;=%-]+")
 _PAGE: Final = 100
 _SECONDS: Final = 30
+_REFUSED: Final = (401, 403)
 _PERMISSIONS: Final = (
     "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
 )
@@ -47,26 +48,33 @@ def comment_of(
 
     It has at most 60 lines, which several reports share.
     """
-    page = page_url if _ADDRESS.fullmatch(page_url) else ""
-    end = f"\n[run and artifacts]({run_url})"
-    if page:
-        end += f" · [report]({page})"
-    room = (_LINES - _ENDS) // max(1, len(reports)) - 1
+    page = ""
+    links = f"[run and artifacts]({run_url})"
+    if _ADDRESS.fullmatch(page_url):
+        page = page_url
+        links += f" · [report]({page})"
+    end = f"\n{links}"
     parts = []
+    lines_of_each = (_LINES - _ENDS) // max(1, len(reports)) - 1
     for name, data in sorted(reports.items()):
-        try:
-            text = comment(read_report(data), max(room, _LEAST), page)
-        except Exception:  # noqa: BLE001 - a pull request may have written anything
-            text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
-        title, *lines = text.splitlines()
+        text = _comment_on(data, max(lines_of_each, _LEAST), page)
         if len(reports) > 1:
-            title += f" ({_name(name)})"
-        parts.append("\n".join([title, *lines]) + "\n")
+            text = text.replace("\n", f" ({_name(name)})\n", 1)
+        parts.append(text)
     if not reports:
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
     most = (_MOST - _ROOM - _length(end)) // len(parts) - _length(marker)
     # a later run finds the comment by this marker
-    return "\n".join([marker, *(_cut(part, most) for part in parts)]) + end
+    texts = [marker, *(_cut(part, most) for part in parts)]
+    return "\n".join(texts) + end
+
+
+def _comment_on(data: bytes, most: int, page: str) -> str:
+    """Write a report that nobody need trust in so many lines."""
+    try:
+        return comment(read_report(data), most, page)
+    except Exception:  # noqa: BLE001 - a pull request may have written anything
+        return "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
 
 
 def _name(text: str) -> str:
@@ -82,15 +90,30 @@ def _cut(text: str, most: int) -> str:
     """Leave out the last lines of a text that is too long, and close what they would close."""
     if _length(text) <= most:
         return text
-    lines = text.splitlines()
-    ends = accumulate(_length(line) + 1 for line in lines)
-    kept = [line for line, end in zip(lines, ends, strict=True) if end <= most]
-    while kept and (kept[-1].startswith("<summary") or kept[-1] in ("", "<details>")):
-        kept.pop()  # a section that only begins
+    kept = _lines_within(text, most)
+    while kept and _only_begins(kept[-1]):
+        kept.pop()
     for opens, closes in (("<pre>", "</pre>"), ("<details>", "</details>")):
         if kept.count(opens) > kept.count(closes):
             kept += ["", closes]
     return "\n".join([*kept, "", "The rest is on the summary page of the run.", ""])
+
+
+def _lines_within(text: str, most: int) -> list[str]:
+    """Return the first lines that have so many characters together."""
+    kept = []
+    length = 0
+    for line in text.splitlines():
+        length += _length(line) + 1
+        if length > most:
+            break
+        kept.append(line)
+    return kept
+
+
+def _only_begins(line: str) -> bool:
+    """Whether a section would begin with a line, and have nothing below it."""
+    return line in ("", "<details>") or line.startswith("<summary")
 
 
 # -- GitHub ----------------------------------------------------------------------------------
@@ -176,7 +199,9 @@ def _ask(
     url = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}/{path}"
     if query:
         url += f"?{urllib.parse.urlencode(query)}"
-    data = None if body is None else msgspec.json.encode(body)
+    data = None
+    if body is not None:
+        data = msgspec.json.encode(body)
     request = urllib.request.Request(url, data, method=method)  # noqa: S310 - GitHub's own URL
     request.add_header("Authorization", f"Bearer {os.environ['GITHUB_TOKEN']}")
     request.add_header("Accept", "application/vnd.github+json")
@@ -185,8 +210,9 @@ def _ask(
             return msgspec.json.decode(answer.read(), type=kind)
     except urllib.error.HTTPError as error:
         words = f"{error.code}: {error.read(500).decode(errors='replace')}"
-        hint = _PERMISSIONS if error.code in (401, 403) else ""
-        sys.exit(f"{method} {path}: GitHub answered {words}{hint}")
+        if error.code in _REFUSED:
+            words += _PERMISSIONS
+        sys.exit(f"{method} {path}: GitHub answered {words}")
     except (OSError, ValueError, msgspec.DecodeError) as error:
         sys.exit(f"{method} {path}: GitHub did not answer: {error}")
 
@@ -196,8 +222,10 @@ def _entries(
 ) -> Iterator[_Answer]:
     """Yield all entries of a list that comes in pages."""
     for page in count(1):
-        numbers: dict[str, str | int] = {"per_page": _PAGE, "page": page}
-        entries = _ask(kind, path, query={**numbers, **(query or {})})
+        parameters: dict[str, str | int] = {"per_page": _PAGE, "page": page}
+        if query is not None:
+            parameters.update(query)
+        entries = _ask(kind, path, query=parameters)
         yield from entries
         if len(entries) < _PAGE:
             return
@@ -214,15 +242,18 @@ def _last_run(branch: str) -> str:
         "per_page": 1,
     }
     runs = _ask(_Runs, path, query=query).workflow_runs
-    return str(runs[0].id) if runs else ""
+    if not runs:
+        return ""
+    return str(runs[0].id)
 
 
 def _pull_of(run: _Run) -> int | None:
     """Find the open pull request that a run has judged, by GitHub's own record of it."""
     if run.event != "pull_request":
         return None
-    owner = run.head_repository.owner if run.head_repository else None
-    login = owner.login if owner else None
+    login = None
+    if run.head_repository is not None and run.head_repository.owner is not None:
+        login = run.head_repository.owner.login
     head = f"{login}:{run.head_branch}"
     for pull in _entries(list[_Pull], "pulls", {"state": "open", "head": head}):
         if pull.head.sha == run.head_sha:
@@ -246,26 +277,37 @@ def _written_comment(folder: Path, page_url: str) -> str:
         _reports(folder), marker=marker, run_url=run.html_url, page_url=page_url
     )
     comments = f"issues/{number}/comments"
+    old = _own_comment(comments, marker)
+    if old is None:
+        written = _ask(_Comment, comments, method="POST", body={"body": text})
+        return f"wrote {written.html_url}"
+    path = f"issues/comments/{old.id}"
+    updated = _ask(_Comment, path, method="PATCH", body={"body": text})
+    return f"updated {updated.html_url}"
+
+
+def _own_comment(comments: str, marker: str) -> _Comment | None:
+    """Find the comment of an earlier run."""
     for old in _entries(list[_Comment], comments):
         # anybody may write a comment that begins so; only an app's is ours to edit
         is_of_app = old.user is not None and old.user.type == "Bot"
         if is_of_app and (old.body or "").startswith(marker):
-            path = f"issues/comments/{old.id}"
-            updated = _ask(_Comment, path, method="PATCH", body={"body": text})
-            return f"updated {updated.html_url}"
-    written = _ask(_Comment, comments, method="POST", body={"body": text})
-    return f"wrote {written.html_url}"
+            return old
+    return None
 
 
 def _reports(folder: Path) -> dict[str, bytes]:
     """Read the report of each artifact; empty for one that can't be read."""
     reports: dict[str, bytes] = {}
     for file in sorted(folder.rglob("report.json")):
-        where = file.parent.relative_to(folder).parts
+        folders = file.parent.relative_to(folder).parts
+        name = "evalmetrics"
+        if folders:
+            name = folders[0]
         data = b""
         with suppress(OSError):
             data = file.read_bytes()
-        reports.setdefault(where[0] if where else "evalmetrics", data)
+        reports.setdefault(name, data)
     return reports
 
 
@@ -285,12 +327,10 @@ def main() -> None:
     comment.add_argument("folder", type=Path, help="where the run's artifacts lie")
     comment.add_argument("--page", default="", help="where report.html is published")
     given = parser.parse_args()
-    is_comment = given.command == "comment"
-    line = (
-        _written_comment(given.folder, given.page)
-        if is_comment
-        else _last_run(given.branch)
-    )
+    if given.command == "comment":
+        line = _written_comment(given.folder, given.page)
+    else:
+        line = _last_run(given.branch)
     sys.stdout.write(f"{line}\n")
 
 

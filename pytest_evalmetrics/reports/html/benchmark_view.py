@@ -12,7 +12,7 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import natural_key
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.comparison import NoiseSource
-from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
 from pytest_evalmetrics.reports.failure import (
     FIX_OR_ACCEPT,
@@ -51,8 +51,12 @@ if TYPE_CHECKING:
     )
     from pytest_evalmetrics.model.separators import Separator
 
-    Change = tuple[float | None, float | None, float | None]  # with its interval
+    # a value or a change, with its interval
+    Change = tuple[float | None, float | None, float | None]
+    # what a benchmark is judged by: a change, a bound, or a reason that is no number
+    JudgedBy = Literal["change", "bound", "reason"]
 
+_OF_METRICS = (Gate.THRESHOLD, Gate.BASELINE)
 _SEVERITY: dict[str, int] = {
     Verdict.FAIL: 0,
     Verdict.INCONCLUSIVE: 1,
@@ -114,24 +118,24 @@ class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None = None
     less: bool = False  # whether less is better
     paired: PairedChange | None = None
-    score: str = (
-        ""  # the score that it reduces, whose unit it has; empty for the reward
-    )
+    # the score that it reduces, whose unit it has; empty for the reward
+    score: str = ""
 
 
 def metrics_of(result: BenchmarkResult) -> list[MetricRow]:
     """List a benchmark's metrics, the gated ones first."""
-    checks: dict[tuple[str, str], list[Check]] = {}
+    gates: dict[tuple[str, str], list[Check]] = {}
     for check in result.checks:
-        if check.gate in (Gate.THRESHOLD, Gate.BASELINE):
+        if check.gate in _OF_METRICS:
             key = (check_wording.checked_agent(result, check), check.name)
-            checks.setdefault(key, []).append(check)
+            gates.setdefault(key, []).append(check)
     rows = []
     for agent in result.agents:
         estimates = {estimate.name: estimate for estimate in agent.estimates.values()}
         for name in dict.fromkeys((*estimates, *agent.key_metrics)):
             row = _measured_row(agent, name, estimates.get(name))
-            rows.append(_gated_row(row, checks.get((agent.agent, name), [])))
+            checks = gates.get((agent.agent, name), [])
+            rows.append(_gated_row(row, checks))
     return sorted(rows, key=lambda row: (not row.verdict, not row.key))
 
 
@@ -169,26 +173,38 @@ def _measured_row(
 
 def _gated_row(row: MetricRow, checks: Sequence[Check]) -> MetricRow:
     """Add to a metric what it is held against."""
-    bounded = [check for check in checks if check.bound is not None]
+    bounds = []
+    limits: list[Limit] = []
+    for check in checks:
+        if check.bound is not None:
+            bounds.append(check_wording.expected(check))
+        limits += _limits(check)
     row = structs.replace(
         row,
         verdict=_worst(map(check_wording.word_of, checks)),
-        bounds=tuple(map(check_wording.expected, bounded)),
-        limits=tuple(limit for check in checks for limit in _limits(check)),
+        bounds=tuple(bounds),
+        limits=tuple(limits),
     )
     compared = [check for check in checks if check.gate is Gate.BASELINE]
     if not compared:
         return row
     last = compared[-1]
-    change = check_wording.change_of(last)
+    baseline, _ = check_wording.sides_of(last)
     return structs.replace(
         row,
-        baseline=check_wording.sides_of(last)[0],
-        change=None if change[0] is None else change,
+        baseline=baseline,
+        change=_change(last),
         p=check_wording.p_value(last),
-        less=_less_is_better(last),
+        less=check_wording.less_is_better(last),
         paired=_paired(last),
     )
+
+
+def _change(check: Check) -> Change | None:
+    change, low, high = check_wording.change_of(check)
+    if change is None:
+        return None
+    return change, low, high
 
 
 def _paired(check: Check) -> PairedChange | None:
@@ -200,8 +216,8 @@ def _paired(check: Check) -> PairedChange | None:
         matters = abs(matters)
     return PairedChange(
         gain=_negated(facts.drop),
-        low=None if facts.drop_high is None else _negated(facts.drop_high),
-        high=None if facts.drop_low is None else _negated(facts.drop_low),
+        low=_gain(facts.drop_high),
+        high=_gain(facts.drop_low),
         level=facts.level,
         matters=matters,
         detectable=facts.detectable_drop,
@@ -211,6 +227,12 @@ def _paired(check: Check) -> PairedChange | None:
         unproven=check_wording.is_unproven_drop(check),
         unknown_noise=facts.run_noise is NoiseSource.UNKNOWN,
     )
+
+
+def _gain(drop: float | None) -> float | None:
+    if drop is None:
+        return None
+    return _negated(drop)
 
 
 def _negated(value: float) -> float:
@@ -229,11 +251,6 @@ def _worst(verdicts: Iterable[str]) -> str:
     return min(verdicts, key=_SEVERITY.__getitem__, default="")
 
 
-def _less_is_better(check: Check) -> bool:
-    rule = check_wording.rule_of(check)
-    return rule is not None and rule.direction is Direction.LOWER
-
-
 def _limits(check: Check) -> Iterator[Limit]:
     if isinstance(check.bound, ThresholdBound):
         if check.bound.least is not None:
@@ -243,7 +260,7 @@ def _limits(check: Check) -> Iterator[Limit]:
     facts = check.comparison
     if facts is None or facts.allowed_drop is None or facts.baseline is None:
         return
-    if _less_is_better(check):
+    if check_wording.less_is_better(check):
         yield Limit("<=", facts.baseline + facts.allowed_drop)
     else:
         yield Limit(">=", facts.baseline - facts.allowed_drop)
@@ -300,58 +317,93 @@ def overview(
     """
     leading = triage.leading(result)
     main = _main_metric(result, leading, metrics)
-    verdicts = _verdicts(result)
-    several = len(verdicts) > 1
-    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
-    passes = result.verdict is Verdict.PASS
-    reasons = {
-        check_wording.own_reason(check)
-        for check in unmet
-        if check.verdict is result.verdict
-    }
-    shown: Literal["change", "bound", "reason"] = "reason"
-    if main is not None:
-        shown = _judged_by(leading)
-    reason = ""
-    again = ""
-    if not passes:
-        again = _again(result)
-        if leading is not None:
-            reason = _why(result, leading)[:_REASON]
-    excerpts: tuple[WorseTask, ...] = ()
-    if not result.xfail:
-        excerpts = tuple(task_excerpts(result, examples))
+    by_agent = _by_agent(result, main, metrics)
     return OverviewRow(
         id=result.id,
         name=result.name,
         file=result.file,
         verdict=check_wording.word_of_result(result),
         xfail=result.xfail,
-        agents=tuple(verdicts) if several else (),
+        agents=_several_agents(result),
         tasks=max((agent.tasks for agent in result.agents), default=0),
         rollouts=sum(agent.rollouts for agent in result.agents),
         missing=sum(agent.missing for agent in result.agents),
-        drift=runs[-1].drift if runs else (),
-        stale="" if result.stale is None else stale_text(result.stale),
+        drift=_last_drift(runs),
+        stale=_stale(result),
         metric=main,
-        shown=shown,
-        reason=reason,
-        reasons=len(reasons),
-        again=again,
-        examples=excerpts,
-        by_agent=_by_agent(verdicts, main, metrics) if several else {},
+        shown=_shown(main, leading),
+        reason=_unmet_reason(result, leading)[:_REASON],
+        reasons=len(_worst_reasons(result)),
+        again=_again_if_unmet(result),
+        examples=_examples(result, examples),
+        by_agent=by_agent,
     )
 
 
+def _several_agents(result: BenchmarkResult) -> tuple[str, ...]:
+    """Name the agents, the failing first; nobody where there is one."""
+    agents = tuple(_verdicts(result))
+    if len(agents) < 2:
+        return ()
+    return agents
+
+
+def _last_drift(runs: Sequence[HistoryRun]) -> tuple[str, ...]:
+    if not runs:
+        return ()
+    return runs[-1].drift
+
+
+def _stale(result: BenchmarkResult) -> str:
+    if result.stale is None:
+        return ""
+    return stale_text(result.stale)
+
+
+def _worst_reasons(result: BenchmarkResult) -> set[str]:
+    """Return the different reasons for a benchmark's verdict."""
+    return {
+        check_wording.own_reason(check)
+        for check in check_wording.unmet(result.checks)
+        if check.verdict is result.verdict
+    }
+
+
+def _shown(main: MetricRow | None, leading: Check | None) -> JudgedBy:
+    if main is None:
+        return "reason"
+    return _judged_by(leading)
+
+
 def _by_agent(
-    verdicts: Mapping[str, str], main: MetricRow | None, metrics: Sequence[MetricRow]
+    result: BenchmarkResult, main: MetricRow | None, metrics: Sequence[MetricRow]
 ) -> dict[str, tuple[str, float | None]]:
-    """Return the verdict of each agent, and its value of the main metric."""
+    """Return the verdict of each of several agents, and its value of the main metric."""
     values: dict[str, float] = {}
     if main is not None:
         values = {row.agent: row.value for row in metrics if row.name == main.name}
-    agents = list(verdicts)[:_COLUMNS]
+    verdicts = _verdicts(result)
+    agents = _several_agents(result)[:_COLUMNS]
     return {agent: (verdicts[agent], values.get(agent)) for agent in agents}
+
+
+def _unmet_reason(result: BenchmarkResult, leading: Check | None) -> str:
+    """Say why a benchmark does not pass; empty if it does."""
+    if leading is None or result.verdict is Verdict.PASS:
+        return ""
+    return _why(result, leading)
+
+
+def _again_if_unmet(result: BenchmarkResult) -> str:
+    if result.verdict is Verdict.PASS:
+        return ""
+    return _again(result)
+
+
+def _examples(result: BenchmarkResult, most: int) -> tuple[WorseTask, ...]:
+    if result.xfail:
+        return ()
+    return tuple(task_excerpts(result, most))
 
 
 def _main_metric(
@@ -370,33 +422,36 @@ def _unimportance(row: MetricRow) -> tuple[int, bool, bool]:
     return _SEVERITY[row.verdict], not row.key, row.name.startswith("mean/")
 
 
-def _judged_by(leading: Check | None) -> Literal["change", "bound", "reason"]:
+def _judged_by(leading: Check | None) -> JudgedBy:
     if leading is None:
         return "change"
     if leading.verdict is Verdict.INCONCLUSIVE:
         return "reason"
     if leading.gate is Gate.THRESHOLD:
         return "bound"
-    return "change" if leading.comparison is not None else "reason"
+    if leading.comparison is None:
+        return "reason"
+    return "change"
 
 
 def _why(result: BenchmarkResult, leading: Check) -> str:
     """Write the reason of a check, with all agents that it holds for."""
     reason = check_wording.own_reason(leading)
-    agents = [
-        check.agent
-        for check in result.checks
-        if check.name == leading.name
-        and check.verdict is leading.verdict
-        and check_wording.own_reason(check) == reason
-    ]
-    named = [agent for agent in dict.fromkeys(agents) if agent]
-    return f"{', '.join(named)}: {reason}" if named else reason
+    agents: dict[str, None] = {}
+    for check in result.checks:
+        is_alike = check.name == leading.name and check.verdict is leading.verdict
+        if is_alike and check.agent and check_wording.own_reason(check) == reason:
+            agents[check.agent] = None
+    if not agents:
+        return reason
+    return f"{', '.join(agents)}: {reason}"
 
 
 def _again(result: BenchmarkResult) -> str:
     """Write the command that evaluates a benchmark again; empty for one without a file."""
-    return f"pytest {shlex.quote(result.id)}" if result.file else ""
+    if not result.file:
+        return ""
+    return f"pytest {shlex.quote(result.id)}"
 
 
 def _verdicts(result: BenchmarkResult) -> dict[str, str]:
@@ -406,9 +461,10 @@ def _verdicts(result: BenchmarkResult) -> dict[str, str]:
         agent = check_wording.checked_agent(result, check)
         # an agent without any reward has checks, and no numbers
         if agent:
-            pair = (verdicts.get(agent, ""), check_wording.word_of(check))
-            verdicts[agent] = min(pair, key=_SEVERITY.__getitem__)
-    return dict(sorted(verdicts.items(), key=lambda item: _SEVERITY[item[1]]))
+            word = check_wording.word_of(check)
+            verdicts[agent] = _worst((verdicts.get(agent, ""), word))
+    ordered = sorted(verdicts, key=lambda agent: _SEVERITY[verdicts[agent]])
+    return {agent: verdicts[agent] for agent in ordered}
 
 
 # -- a benchmark over its last runs ----------------------------------------------------------
@@ -468,25 +524,28 @@ def history_lines(
     """Follow the headline metrics, by agent, through the points of each run."""
     lines = []
     for trend in run_wording.trends(gated, key_metrics, points):
-        values: list[float | None] = []
-        lows: list[float | None] = []
-        highs: list[float | None] = []
-        for run in points:
-            point = run.get(trend.agent, {}).get(trend.metric)
-            # a run without the metric leaves a gap
-            values.append(None if point is None else point.value)
-            lows.append(None if point is None else point.low)
-            highs.append(None if point is None else point.high)
+        of_agent = [run.get(trend.agent, {}) for run in points]
+        values = [_value_of(run.get(trend.metric)) for run in of_agent]
+        agent = ""
+        if len(key_metrics) > 1:
+            agent = trend.agent
         line = HistoryLine(
-            agent=trend.agent if len(key_metrics) > 1 else "",
+            agent=agent,
             metric=trend.metric,
             baseline=baselines.get((trend.agent, trend.metric)),
-            values=tuple(values),
-            lows=tuple(lows),
-            highs=tuple(highs),
+            values=tuple(value for value, _, _ in values),
+            lows=tuple(low for _, low, _ in values),
+            highs=tuple(high for _, _, high in values),
         )
         lines.append(line)
     return tuple(lines[:_LINES])
+
+
+def _value_of(point: HistoryPoint | None) -> Change:
+    """Return a value with its interval; a run without the metric leaves a gap."""
+    if point is None:
+        return None, None, None
+    return point.value, point.low, point.high
 
 
 def history_of(
@@ -627,14 +686,15 @@ def about(
     short: bool = False,
 ) -> BenchmarkView:
     """Describe a benchmark without its tasks; `short` keeps little but the reasons of failures."""
-    room = _SHORT if short else _ROOM
     checks = list(result.checks)
     if short:
+        room = _SHORT
         checks.sort(key=lambda check: _SEVERITY[check.verdict])
-    notes = [f"changed: {text}" for text in change_texts(result.changes)]
-    for facts in result.behaviour:
-        notes += behaviour_details(facts)
-    notes += note_texts(result.notes)
+        history = HistoryView()
+    else:
+        room = _ROOM
+        history = history_of(result, runs, metrics)
+    notes = [note[:_TEXT] for note in _notes(result)]
     view = BenchmarkView(
         description=result.description[:_TEXT],
         line=result.line,
@@ -642,7 +702,7 @@ def about(
         metrics=tuple(metrics[: room.metrics]),
         more_metrics=max(0, len(metrics) - room.metrics),
         checks=tuple(_check(result, check) for check in checks[: room.checks]),
-        notes=tuple(note[:_TEXT] for note in notes[: room.notes]),
+        notes=tuple(notes[: room.notes]),
         sources=result.sources[: room.sources],
         more_sources=max(0, len(result.sources) - room.sources),
         flips=result.flips,
@@ -650,7 +710,7 @@ def about(
         judges=result.judges,
         judge_checks=result.judge_checks,
         failures=tuple(map(_failures, result.failed_rows)),
-        history=HistoryView() if short else history_of(result, runs, metrics),
+        history=history,
         agreements=tuple(_agreements(result)),
         recorded=tuple(wording.recorded_lines(result.recorded)),
         lead=_lead(result, metrics),
@@ -658,22 +718,35 @@ def about(
         accept=_accepting_command(result),
         short=short,
     )
-    return _shortened(view) if short else view
+    if short:
+        return _shortened(view)
+    return view
+
+
+def _notes(result: BenchmarkResult) -> list[str]:
+    """Say what changed since the baseline, what the agents do otherwise, and the notes."""
+    notes = [f"changed: {text}" for text in change_texts(result.changes)]
+    for facts in result.behaviour:
+        notes += behaviour_details(facts)
+    notes += note_texts(result.notes)
+    return notes
 
 
 def _lead(result: BenchmarkResult, metrics: Sequence[MetricRow]) -> Lead:
+    """Say first the change that decides, or else the reason."""
     leading = triage.leading(result)
     if leading is None:
         return Lead()
-    is_accepted = bool(result.file) and is_accepted_by_update(leading)
-    # the command that accepts it stands below
-    fix = FIX_OR_ACCEPT if is_accepted else hint_of(leading)[:_TEXT]
+    fix = hint_of(leading)[:_TEXT]
+    if result.file and is_accepted_by_update(leading):
+        fix = FIX_OR_ACCEPT  # the command that accepts it stands below
     metric = _main_metric(result, leading, metrics)
     is_change = metric is not None and metric.paired is not None
     if metric is not None and is_change and _judged_by(leading) == "change":
         return Lead(agent=metric.agent, metric=metric.name, fix=fix)
-    why = "" if result.verdict is Verdict.PASS else _why(result, leading)
-    return Lead(why=why[:_TEXT], fix=fix)
+    if result.verdict is Verdict.PASS:
+        return Lead(fix=fix)
+    return Lead(why=_why(result, leading)[:_TEXT], fix=fix)
 
 
 def _accepting_command(result: BenchmarkResult) -> str:
@@ -721,11 +794,11 @@ def _check(result: BenchmarkResult, check: Check) -> CheckView:
 
 
 def _failures(failures: ScorerFailures) -> FailureView:
-    kinds = tuple(
-        FailureKind(kind, count, tuple(map(_failed_row, _rows_of(failures, kind))))
-        for kind, count in failures.kinds.items()
-    )
-    return FailureView(failures.scorer, failures.scores, failures.count, kinds)
+    kinds = []
+    for kind, count in failures.kinds.items():
+        rows = map(_failed_row, _rows_of(failures, kind))
+        kinds.append(FailureKind(kind, count, tuple(rows)))
+    return FailureView(failures.scorer, failures.scores, failures.count, tuple(kinds))
 
 
 def _rows_of(failures: ScorerFailures, kind: str) -> list[RowFailure]:

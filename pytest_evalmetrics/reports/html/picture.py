@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
+    from pytest_evalmetrics.model.rollout_table import (
+        Category,
+        RolloutTable,
+        RowScores,
+    )
     from pytest_evalmetrics.reports.html.conversations import TaskConversations
 
     Floats = NDArray[np.float64]
@@ -166,11 +170,19 @@ def numbers(values: Floats) -> Numbers:
     """Round numbers to six digits for JSON; whole ones become integers, non-finite ones None."""
     if (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
         return [*values.astype(np.int64).tolist()]
-    return [_number(x) if math.isfinite(x) else None for x in values.tolist()]
+    rounded: Numbers = []
+    for value in values.tolist():
+        if math.isfinite(value):
+            rounded.append(_number(value))
+        else:
+            rounded.append(None)
+    return rounded
 
 
 def _number(x: float) -> float:
-    return int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.6g}")
+    if x == int(x) and abs(x) < _WHOLE:
+        return int(x)
+    return float(f"{x:.6g}")
 
 
 def means(table: RolloutTable, score: str) -> Floats:
@@ -183,13 +195,20 @@ def means(table: RolloutTable, score: str) -> Floats:
 
 def _levels(values: Floats, most: int) -> Floats | None:
     """Return the distinct values, or None if there are many."""
-    levels = np.unique(values[:_SAMPLE], return_counts=True)[
-        0
-    ]  # see `TaskRewards.blocks`
-    if len(levels) <= most:
-        rest = values[~np.isin(values, levels)]
-        levels = np.unique(np.concatenate((levels, rest)), return_counts=True)[0]
-    return levels if len(levels) <= most else None
+    levels = _distinct(values[:_SAMPLE])
+    if len(levels) > most:
+        return None
+    rest = values[~np.isin(values, levels)]
+    levels = _distinct(np.concatenate((levels, rest)))
+    if len(levels) > most:
+        return None
+    return levels
+
+
+def _distinct(values: Floats) -> Floats:
+    # without counts np.unique would import numpy.ma
+    levels, _ = np.unique(values, return_counts=True)
+    return levels
 
 
 _STEPS = 24  # per axis, where tasks' values are too many to show each
@@ -201,21 +220,24 @@ def _pairs(was: Floats, now: Floats) -> list[Pair]:
         return []
     both = np.round(np.concatenate([was, now]), 9)
     levels = _levels(both, _STEPS + 1)
-    if levels is None:
-        low, high = float(both.min()), float(both.max())
+    if levels is not None:
+        codes = levels.searchsorted(both)
+    else:
+        low = float(both.min())
+        high = float(both.max())
         if not np.isfinite(high - low):
             return []  # too far apart for floating-point numbers
         levels = np.linspace(low, high, _STEPS + 1)
-        codes = np.round((both - low) / (high - low) * _STEPS).astype(np.int64)
-    else:
-        codes = levels.searchsorted(both)
+        steps = (both - low) / (high - low) * _STEPS
+        codes = np.round(steps).astype(np.int64)
     before, after = codes.reshape(2, -1)
     cells = np.bincount(before * len(levels) + after)
     shown = numbers(levels)
-    return [
-        (shown[at // len(levels)], shown[at % len(levels)], int(cells[at]))
-        for at in np.flatnonzero(cells).tolist()
-    ]
+    pairs: list[Pair] = []
+    for cell in np.flatnonzero(cells).tolist():
+        at_before, at_after = divmod(cell, len(levels))
+        pairs.append((shown[at_before], shown[at_after], int(cells[cell])))
+    return pairs
 
 
 _BARS = 30
@@ -307,15 +329,12 @@ class _ByTask:
     """The first rows of some tasks; -1 stands for an absent task."""
 
     def __init__(self, table: RolloutTable, tasks: Ints) -> None:
-        spans = zip(
-            table.offsets[tasks].tolist(),
-            table.offsets[tasks + 1].tolist(),
-            strict=True,
-        )
-        self._spans = [
-            range(start, min(end, start + _ATTEMPTS)) for start, end in spans
-        ]
-        # the span of -1 ends before it begins: it is empty
+        starts = table.offsets[tasks].tolist()
+        ends = table.offsets[tasks + 1].tolist()
+        self._spans = []
+        for start, end in zip(starts, ends, strict=True):
+            # the span of -1 ends before it begins: it is empty
+            self._spans.append(range(start, min(end, start + _ATTEMPTS)))
         self._there: list[bool] = (tasks >= 0).tolist()
         self.rows: Ints = np.fromiter(chain.from_iterable(self._spans), np.int64)
 
@@ -325,7 +344,10 @@ class _ByTask:
         split: list[list[T] | None] = []
         for span, there in zip(self._spans, self._there, strict=True):
             part = list(islice(left, len(span)))
-            split.append(part if there else None)
+            if there:
+                split.append(part)
+            else:
+                split.append(None)
         return split
 
 
@@ -337,8 +359,10 @@ def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[Place]
     if chosen is not None:
         read = chosen[read]
     ends = np.cumsum([source.rows for source in table.sources], dtype=np.int64)
+    starts = np.append(0, ends)
     file = np.searchsorted(ends, read, side="right")
-    columns = (table.sample[rows], file, read - np.append(0, ends)[file] + 1)
+    number = read - starts[file] + 1
+    columns = (table.sample[rows], file, number)
     places: list[Place] = np.stack(columns, axis=1).tolist()
     return places
 
@@ -359,12 +383,14 @@ def _row_notes(
     table: RolloutTable, rows: RowScores | None, tasks: Ints
 ) -> dict[str, list[RowNote]]:
     """Collect the messages of scorers on the rows of some tasks, by the task's place."""
-    notes: dict[str, list[RowNote]] = {}
     if rows is None or table.read_as is None:
-        return notes
+        return {}
+    notes: dict[str, list[RowNote]] = {}
     noted = 0
     for place, at in islice(_rows_of(table, tasks), _LOOKED_AT):
-        for note in _notes(rows, int(table.read_as[at]), int(table.sample[at])):
+        read = int(table.read_as[at])
+        sample = int(table.sample[at])
+        for note in _notes(rows, read, sample):
             notes.setdefault(str(place), []).append(note)
             noted += 1
             if noted == _NOTED:
@@ -375,9 +401,12 @@ def _row_notes(
 def _rows_of(table: RolloutTable, tasks: Ints) -> Iterator[tuple[int, int]]:
     """Yield each row of some tasks, with the task's place among them."""
     for place, task in enumerate(tasks.tolist()):
-        if task >= 0:
-            for at in range(int(table.offsets[task]), int(table.offsets[task + 1])):
-                yield place, at
+        if task < 0:
+            continue
+        start = int(table.offsets[task])
+        end = int(table.offsets[task + 1])
+        for at in range(start, end):
+            yield place, at
 
 
 def _notes(rows: RowScores, index: int, sample: int) -> Iterator[RowNote]:
@@ -389,7 +418,9 @@ def _notes(rows: RowScores, index: int, sample: int) -> Iterator[RowNote]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _REASON else text[:_REASON] + " …"
+    if len(text) <= _REASON:
+        return text
+    return f"{text[:_REASON]} …"
 
 
 # -- all tasks of an agent -------------------------------------------------------------------
@@ -435,14 +466,37 @@ class _Side(msgspec.Struct, frozen=True):
         """Return the mean score of each task, or NaN."""
         if self.table is None or score not in self.table.scores:
             return np.full(len(self.at), np.nan)
-        return np.append(means(self.table, score), np.nan)[self.at]
+        # the place -1 is the last
+        with_absent = np.append(means(self.table, score), np.nan)
+        return with_absent[self.at]
 
     def values(self, score: str, order: Ints) -> list[Numbers | None]:
         """List the first values of some tasks; None for a task without values."""
         if self.table is None or score not in self.table.scores:
             return [None] * len(order)
         tasks = _ByTask(self.table, self.at[order])
-        return tasks.split(numbers(self.table.scores[score][tasks.rows]))
+        values = self.table.scores[score][tasks.rows]
+        return tasks.split(numbers(values))
+
+
+def _sides(table: RolloutTable, compared: Compared | None) -> tuple[_Side, _Side]:
+    """Return the baseline's side and the run's, which have the same tasks in the same order.
+
+    The run's tasks come first, then those that only the baseline has.
+    """
+    n = len(table.tasks)
+    own = np.arange(n)
+    if compared is None:
+        return _Side(None, np.full(n, -1)), _Side(table, own)
+    baseline, places = compared
+    if places is None:
+        places = own
+    theirs = np.arange(len(baseline.tasks))
+    gone = theirs[~np.isin(theirs, places)]
+    absent = np.full(len(gone), -1)
+    was = _Side(baseline, np.concatenate([places, gone]))
+    now = _Side(table, np.concatenate([own, absent]))
+    return was, now
 
 
 class _Picture:
@@ -455,39 +509,35 @@ class _Picture:
         lower: frozenset[str],
         compared: Compared | None,
     ) -> None:
-        n = len(table.tasks)
-        baseline = None
-        at: Ints = np.full(n, -1)
-        gone: Ints = np.empty(0, np.int64)
-        if compared is not None:
-            baseline, places = compared
-            at = np.arange(n) if places is None else places
-            gone = np.flatnonzero(~np.isin(np.arange(len(baseline.tasks)), at))
         self.table = table
         self.reward = reward
         self.lower = lower
-        self.was = _Side(baseline, np.concatenate([at, gone]))
-        self.now = _Side(table, np.append(np.arange(n), np.full(len(gone), -1)))
-        self.scores = sorted(table.scores, key=lambda name: (name != reward, name))[
-            :_SCORES
-        ]
+        self.was, self.now = _sides(table, compared)
+        by_name = sorted(table.scores, key=lambda name: (name != reward, name))
+        self.scores = by_name[:_SCORES]
         # each task's mean reward, and how much better it is than before; NaN where undefined
         self.before = self.was.means(reward)
         self.after = self.now.means(reward)
-        sign = -1.0 if reward in lower else 1.0
-        self.change: Floats = sign * (self.after - self.before) + 0.0
+        self.change: Floats = self.after - self.before
+        if reward in lower:
+            self.change = -self.change
+        self.change += 0.0  # no -0
         self.worse = self.change < -_NOISE
         self.better = self.change > _NOISE
 
     def about(self, against: str) -> PictureAbout:
         """Summarize all tasks in a few kilobytes."""
-        is_compared = self.was.table is not None
+        compared = None
+        parts: list[Part] = []
+        if self.was.table is not None:
+            compared = self._compared()
+            parts = list(self._parts())
         return PictureAbout(
             reward=self.reward,
             tasks=len(self.change),
             lower=sorted(self.lower.intersection(self.scores)),
-            compared=self._compared() if is_compared else None,
-            parts=list(self._parts()) if is_compared else [],
+            compared=compared,
+            parts=parts,
             distributions=list(self._distributions()),
             against=against[:_AGAINST],
         )
@@ -512,23 +562,30 @@ class _Picture:
             if bars is not None:
                 yield Distribution(score=name, **structs.asdict(bars))
 
+    def _categories(self) -> Iterator[tuple[str, Category, NDArray[np.int32]]]:
+        """Yield the fields that are broken down, with the code of each of the run's tasks."""
+        first_rows = self.table.offsets[:-1]
+        for field, category in self.table.categories.items():
+            if 1 < len(category.labels) <= _LABELS:
+                yield field, category, category.codes[first_rows]
+
     def _parts(self) -> Iterator[Part]:
         """Compare the tasks of each value of a field that is broken down, the worst first."""
         n = len(self.table.tasks)
         both = ~np.isnan(self.change[:n])
-        for field, category in self.table.categories.items():
-            if not 1 < len(category.labels) <= _LABELS:
-                continue
-            codes = category.codes[self.table.offsets[:-1]][both]
-            count = partial(np.bincount, codes, minlength=len(category.labels))
+        for field, category, codes in self._categories():
+            count = partial(np.bincount, codes[both], minlength=len(category.labels))
             tasks = count()
             was = count(self.before[:n][both]) / tasks
             now = count(self.after[:n][both]) / tasks
             change = count(self.change[:n][both]) / tasks
             worse = count(self.worse[:n][both])
             better = count(self.better[:n][both])
-            rows = [
-                PartRow(
+            rows = []
+            for at in np.argsort(change).tolist():
+                if not tasks[at]:
+                    continue
+                row = PartRow(
                     value=category.labels[at],
                     tasks=int(tasks[at]),
                     was=_number(float(was[at])),
@@ -536,33 +593,25 @@ class _Picture:
                     worse=int(worse[at]),
                     better=int(better[at]),
                 )
-                for at in np.argsort(change).tolist()
-                if tasks[at]
-            ]
+                rows.append(row)
             yield Part(field, rows)
 
     def tasks(self, rows: RowScores | None, chosen: Ints | None) -> TaskColumns:
         """Describe the tasks, in the order of `_order`."""
-        attempts = min(_ATTEMPTS, int(self.table.counts.max(initial=1)))
-        most = max(1, min(_MOST, _NUMBERS // (2 * (len(self.scores) + attempts))))
-        order = self._order(rows)[:most]
+        order = self._order(rows)[: self._most()]
         here = self.now.at[order]
         by_task = _ByTask(self.table, here)
-        now = [self.now.means(name) for name in self.scores]
-        was = [self.was.means(name) for name in self.scores]
+        places = _places(self.table, by_task.rows, chosen)
         described = TaskColumns(
             of=len(self.change),
             ids=self._ids(order),
             scores=self.scores,
-            now=[numbers(means[order]) for means in now],
-            was=[
-                None if np.isnan(means).all() else numbers(means[order])
-                for means in was
-            ],
+            now=[numbers(self.now.means(name)[order]) for name in self.scores],
+            was=[self._means_before(name, order) for name in self.scores],
             rewards_now=self.now.values(self.reward, order),
             rewards_was=self.was.values(self.reward, order),
             attempts=_ATTEMPTS,
-            rows=by_task.split(_places(self.table, by_task.rows, chosen)),
+            rows=by_task.split(places),
             files=[
                 TaskFile(source.path, source.row_is_line)
                 for source in self.table.sources
@@ -572,24 +621,37 @@ class _Picture:
         )
         return _with_its_files(described)
 
+    def _most(self) -> int:
+        """Return how many tasks a page has room for."""
+        attempts = min(_ATTEMPTS, int(self.table.counts.max(initial=1)))
+        numbers_of_task = 2 * (len(self.scores) + attempts)
+        return max(1, min(_MOST, _NUMBERS // numbers_of_task))
+
+    def _means_before(self, score: str, order: Ints) -> Numbers | None:
+        """Return the means of tasks in the baseline; None for a score without any."""
+        means = self.was.means(score)
+        if np.isnan(means).all():
+            return None
+        return numbers(means[order])
+
     def _slices(self, tasks: Ints) -> Iterator[TaskSlices]:
         """Describe the fields that are broken down, for some tasks of the run."""
-        first_rows = self.table.offsets[:-1]
-        for field, category in self.table.categories.items():
-            if not 1 < len(category.labels) <= _LABELS:
-                continue
-            codes = np.append(category.codes[first_rows], -1)
-            yield TaskSlices(field, list(category.labels), codes[tasks].tolist())
+        for field, category, codes in self._categories():
+            # the place -1, of an absent task, is the last
+            with_absent = np.append(codes, -1)
+            places = with_absent[tasks].tolist()
+            yield TaskSlices(field, list(category.labels), places)
 
     def _ids(self, order: Ints) -> list[str]:
         """Name tasks, those that only the baseline has as it names them."""
         ids = []
-        gone = () if self.was.table is None else self.was.table.tasks
-        pairs = zip(
-            self.now.at[order].tolist(), self.was.at[order].tolist(), strict=True
-        )
-        for now, before in pairs:
-            ids.append(str(self.table.tasks[now] if now >= 0 else gone[before]))
+        for at in order.tolist():
+            here = int(self.now.at[at])
+            if here >= 0 or self.was.table is None:
+                task = self.table.tasks[here]
+            else:
+                task = self.was.table.tasks[int(self.was.at[at])]
+            ids.append(str(task))
         return ids
 
     def _order(self, rows: RowScores | None) -> Ints:
@@ -599,22 +661,32 @@ class _Picture:
         kind = np.full(len(change), 4)
         kind[np.isnan(now)] = 1
         if rows is not None and rows.failed and self.table.read_as is not None:
-            kind[self.table.task[np.isin(self.table.read_as, list(rows.failed))]] = 1
+            failed_rows = np.isin(self.table.read_as, list(rows.failed))
+            kind[self.table.task[failed_rows]] = 1
         if self.was.table is not None:
             kind[np.isnan(change) & ~np.isnan(now)] = 3
         kind[self.better] = 2
         kind[self.worse] = 0
-        good = np.nan_to_num(-now if self.reward in self.lower else now)
-        return np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
+        value = now
+        if self.reward in self.lower:
+            value = -now
+        size = np.nan_to_num(np.abs(change))
+        return np.lexsort((np.nan_to_num(value), -size, kind))
 
 
 def first(tasks: TaskColumns, most: int) -> TaskColumns:
     """Keep the first tasks of a picture."""
+    was: list[Numbers | None] = []
+    for column in tasks.was:
+        if column is None:
+            was.append(None)
+        else:
+            was.append(column[:most])
     kept = structs.replace(
         tasks,
         ids=tasks.ids[:most],
         now=[column[:most] for column in tasks.now],
-        was=[None if column is None else column[:most] for column in tasks.was],
+        was=was,
         rewards_now=tasks.rewards_now[:most],
         rewards_was=tasks.rewards_was[:most],
         rows=tasks.rows[:most],
@@ -642,6 +714,5 @@ def _with_its_files(tasks: TaskColumns) -> TaskColumns:
             place = places.setdefault(file, len(places))
             renumbered.append([sample, place, at])
         rows.append(renumbered)
-    return structs.replace(
-        tasks, rows=rows, files=[tasks.files[file] for file in places]
-    )
+    files = [tasks.files[file] for file in places]
+    return structs.replace(tasks, rows=rows, files=files)

@@ -57,6 +57,9 @@ def estimate(
     ================================================  ==================================
     a rate whose every task is at 0 or 1              Clopper and Pearson over tasks
     a mean over tasks                                 Student t over tasks, df = n - 1
+    a mean that is no rate, of skewed tasks           the same, wider towards the tail by
+                                                      Hall's transformation, and by Cox's
+                                                      interval of a lognormal mean
     a rate most of whose tasks are at 0, or at 1      the wider of both, ends of each
     a rate below .25, above .75, or of few clusters   the wider of t and of Korn and
                                                       Graubard's, ends of each
@@ -204,6 +207,14 @@ class _Observed(msgspec.Struct, frozen=True):
             )
             low = min(low, exact_low)
             high = max(high, exact_high)
+        if not bounded:
+            low, high = stats.skewed_mean_interval(
+                mean,
+                tops - mean.mean * bottoms,
+                self.level,
+                clusters=self.clusters,
+                values=values if (bottoms == bottoms[0]).all() else None,
+            )
         least, most = self._range(bounded=bounded)
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)

@@ -61,3 +61,6 @@ from pytest_evalmetrics.stats.resampling import MOST_TASKS as MOST_TASKS
 from pytest_evalmetrics.stats.resampling import bootstrap_interval as bootstrap_interval
 from pytest_evalmetrics.stats.resampling import reducer_draws as reducer_draws
 from pytest_evalmetrics.stats.resampling import seed_of as seed_of
+from pytest_evalmetrics.stats.skewed_means import (
+    skewed_mean_interval as skewed_mean_interval,
+)

@@ -138,7 +138,12 @@ def binom_sf(k: int, n: int, p: float) -> float:
 
 
 def log_binom_sf(k: int, n: int, p: float) -> float:
-    """Return log P(X >= k) for X ~ Bin(n, p), without underflow; k is above n p."""
+    """Return log P(X >= k) for X ~ Bin(n, p), without underflow."""
+    if k > n:
+        return -math.inf
+    if k <= n * p:
+        # about one half or more, where the fraction below does not converge
+        return math.log(binom_sf(k, n, p))
     a = float(k)
     b = float(n - k + 1)
     return _log_beta_power(p, 1 - p, a, b) - math.log(_beta_fraction(p, 1 - p, a, b))

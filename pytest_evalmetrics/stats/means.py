@@ -82,7 +82,9 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | None = None) -> MeanSE:
         return MeanSE(mean, math.nan, units - 1, units)
     rest = _residuals(values)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
-    sums = _unless_rounding(_sums(rest, codes), np.abs(values).max() * sizes.max())
+    sums = _unless_rounding(
+        sums_of_codes(rest, codes), np.abs(values).max() * sizes.max()
+    )
     share = sizes / values.size
     se = math.sqrt(total(sums**2 / (1 - share))) / values.size
     whole = squares(rest)
@@ -112,7 +114,8 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     return total(diagonal) ** 2 / summed
 
 
-def _sums(values: Floats, codes: Ints) -> Floats:
+def sums_of_codes(values: Floats, codes: Ints) -> Floats:
+    """Return the sum of each cluster's values; clusters are numbered from 0."""
     return np.bincount(codes, weights=values).astype(np.float64, copy=False)
 
 
@@ -148,7 +151,7 @@ def skewed_rate_interval(
     tasks = rest.size
     if clusters is not None:
         _, codes = np.unique(np.asarray(clusters), return_inverse=True)
-        rest = _sums(rest, codes)
+        rest = sums_of_codes(rest, codes)
     units = rest.size
     spread = float((rest**2).mean())
     kurtosis = float((rest**4).mean()) / spread**2 if spread > 0 else 1.0
@@ -185,7 +188,7 @@ def ratio_mean(
     largest = 1
     if clusters is not None:
         codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
-        errors = _sums(errors, codes)
+        errors = sums_of_codes(errors, codes)
         largest = int(np.bincount(codes).max())
     units = errors.size
     errors = _unless_rounding(errors, np.abs(tops).max() * largest)
@@ -312,7 +315,7 @@ def mean_test(d: ArrayLike, clusters: Ints | None, level: float) -> StatResult:
     values = vector(d)
     result = paired_t(values, clusters=clusters, alternative="greater", level=level)
     # a cluster's tasks have one sign to flip
-    units = values if clusters is None else _sums(values, clusters)
+    units = values if clusters is None else sums_of_codes(values, clusters)
     moved = nonzero(units)
     if 0 < moved.size < (_FEW if clusters is None else _FEW_CLUSTERS):
         flipped = signflip_exact(units, alternative="greater")
@@ -332,7 +335,7 @@ def sign_test(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
     Conover 1999, Practical Nonparametric Statistics, section 3.4.
     """
     values = vector(d)
-    moved = nonzero(values if clusters is None else _sums(values, clusters))
+    moved = nonzero(values if clusters is None else sums_of_codes(values, clusters))
     worse = int((moved > 0).sum())
     p = binom_sf(worse, moved.size, 0.5)
     log_tail = math.nan

@@ -35,6 +35,12 @@ def test_several_tasks_that_break_are_rarer_than_one(tasks, before, after):
     assert compared(pair).test.p == pytest.approx(all_of_them, rel=1e-9)
 
 
+def test_a_task_a_little_beyond_the_worst_of_many_that_vary_explains_nothing():
+    before = [[0.5, 0.5]] + [[0.4, 0.6]] * 60
+    after = [[0.55, 0.4, 0.5, 0.5]] + [[0.4, 0.6, 0.45, 0.55]] * 60
+    assert compared(worst_task(before, after)).test.p > 0.2
+
+
 def passing(*counts):
     """Tasks of 16 rollouts, so many of which pass."""
     return [[1.0] * count + [0.0] * (16 - count) for count in counts]

@@ -239,14 +239,33 @@ def test_a_rates_interval_holds_it_and_lies_in_0_to_1(tasks, name, level):
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=2),
+    st.lists(
+        st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=2, max_size=9
+    ),
     st.sampled_from(["mean_reward", "max@2", "mean/reward"]),
 )
-def test_a_means_interval_is_centred_on_it(tasks, name):
+def test_the_interval_of_a_mean_over_few_tasks_is_centred_on_it(tasks, name):
     result = of(name, tasks, FIRST_K)
     assume(result.interval is not None)
     middle = (result.interval.low + result.interval.high) / 2
     assert middle == pytest.approx(result.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_interval_of_a_skewed_mean_is_longer_towards_its_tail(seed):
+    latencies = np.random.default_rng(seed).lognormal(0, 1, 40)
+    mean = latencies.mean()
+    slow = of("mean_reward", [[value] for value in latencies]).interval
+    assert slow.high - mean > 1.2 * (mean - slow.low)
+    mirrored = of("mean_reward", [[-value] for value in latencies]).interval
+    assert mirrored.low - -mean < 1.2 * (-mean - mirrored.high)
+
+
+def test_the_interval_of_a_skewed_mean_stays_in_the_range_of_its_score():
+    grades = [[5.0]] * 30 + [[0.0]] * 4
+    assert of("mean_reward", grades, ends=(0.0, 5.0)).interval.high <= 5
+    costs = [[0.0]] * 30 + [[9.0]] * 2
+    assert of("mean_reward", costs, ends=(0.0, np.inf)).interval.low >= 0
 
 
 @settings(max_examples=40)

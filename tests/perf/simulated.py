@@ -117,10 +117,16 @@ def whole_gate(
     look: Look | None = None,
     *,
     benchmarks: int = 1,
+    quarantined: frozenset[str] = frozenset(),
 ) -> list[Check]:
     """The same with the checks of single tasks and of slices."""
     reference = Reference(runs={"agent": tuple(before)})
-    terms = ComparisonTerms(benchmark=asked, plan=plan(asked.spec), reference=reference)
+    terms = ComparisonTerms(
+        benchmark=asked,
+        plan=plan(asked.spec),
+        reference=reference,
+        quarantined=quarantined,
+    )
     agents = compare_agents(terms, [AgentRun(result, run, run.counts)])
     return judge_comparisons(terms, agents, benchmarks=benchmarks, look=look)
 

@@ -149,3 +149,13 @@ def test_a_p_value_is_never_0():
 def test_the_log_of_a_binomial_tail(k):
     expected = oracle.binom.logsf(k - 1, 1000, 0.5)
     assert distributions.log_binom_sf(k, 1000, 0.5) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("k", "n", "p"), [(3, 70, 0.3), (0, 5, 0.2), (20, 20, 1.0)])
+def test_the_log_of_a_binomial_tail_below_its_mean(k, n, p):
+    expected = oracle.binom.logsf(k - 1, n, p)
+    assert distributions.log_binom_sf(k, n, p) == pytest.approx(expected, abs=1e-12)
+
+
+def test_more_successes_than_tries_have_no_chance():
+    assert distributions.log_binom_sf(6, 5, 0.5) == -math.inf

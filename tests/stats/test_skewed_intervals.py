@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from pytest_evalmetrics.stats import (
     bootstrap_interval,
     mean_se,
     paired_score_upper,
     shift_of_skew,
+    skewed_mean_interval,
     skewed_rate_interval,
     t_interval,
 )
@@ -68,6 +70,64 @@ def test_a_rate_near_an_end_misses_as_seldom_as_it_says(tasks, k, rate):
         for _ in range(RUNS)
     ]
     assert max(missed_shares(intervals, rate)) <= MOST_MISSED
+
+
+def mean_interval(values):
+    mean = mean_se(values)
+    return skewed_mean_interval(mean, values - mean.mean, 0.95, values=values)
+
+
+@pytest.mark.parametrize("tasks", [20, 50])
+@pytest.mark.parametrize("log_sd", [0.5, 1.0])
+def test_a_mean_of_lognormal_values_misses_as_seldom_as_it_says(tasks, log_sd):
+    rng = np.random.default_rng(4)
+    intervals = [mean_interval(rng.lognormal(0, log_sd, tasks)) for _ in range(RUNS)]
+    assert max(missed_shares(intervals, np.exp(log_sd**2 / 2))) <= MOST_MISSED
+
+
+def test_normal_values_lose_little_by_the_interval_of_skewed_ones():
+    rng = np.random.default_rng(5)
+    ratios = []
+    for _ in range(RUNS):
+        values = rng.normal(10, 2, 20)
+        low, high = mean_interval(values)
+        t_low, t_high = t_interval(mean_se(values), 0.95)
+        ratios.append((high - low) / (t_high - t_low))
+    assert np.median(ratios) < 1.08
+
+
+def test_the_end_towards_the_tail_solves_halls_equation():
+    # a value of 0 leaves no logarithms, so that Hall's end stands alone
+    values = np.append(np.random.default_rng(6).exponential(size=29), 0.0)
+    n = len(values)
+    _, high = mean_interval(values)
+    skew = scipy_stats.skew(values, bias=False)
+    kurtosis = scipy_stats.kurtosis(values, fisher=False)
+    quantile = scipy_stats.t.ppf(0.975, min(n - 1, 2 * n / (kurtosis - 1)))
+    w = (values.mean() - high) / values.std(ddof=1)
+    transformed = w + skew * w**2 / 3 + skew**2 * w**3 / 27 + skew / (6 * n)
+    assert transformed == pytest.approx(-quantile / np.sqrt(n))
+
+
+def test_the_upper_end_of_values_that_may_be_lognormal_is_at_least_coxs():
+    # the quantiles of a normal distribution: logarithms without any skew
+    logs = scipy_stats.norm.ppf((np.arange(15) + 0.5) / 15)
+    _, high = mean_interval(np.exp(logs))
+    variance = logs.var(ddof=1)
+    error = np.sqrt(variance / 15 + variance**2 / 28)
+    cox = np.exp(logs.mean() + variance / 2 + scipy_stats.t.ppf(0.975, 14) * error)
+    assert high >= cox * (1 - 1e-12)
+
+
+def test_few_tasks_and_symmetric_ones_have_students_interval():
+    for values in (np.array([0.0] * 8 + [9.0]), np.arange(20.0)):
+        assert mean_interval(values) == t_interval(mean_se(values), 0.95)
+
+
+def test_huge_values_have_an_interval():
+    values = np.random.default_rng(7).lognormal(0, 1, 30) * 1e150
+    low, high = mean_interval(values)
+    assert 0 < low < high < 1e152
 
 
 def harmonic(weights, values):

@@ -265,13 +265,14 @@ class _ThinnedRun(msgspec.Struct, frozen=True, kw_only=True):
     times: Ints  # how many tasks each kind has, shape (kinds,)
     sums: Floats  # of the baseline's values of each kind, shape (kinds,)
     good: Ints  # the good rollouts of a task, shape (kinds,)
+    kept: _Binomials  # of the good rollouts of each kind
     # a task's value with 0, 1, ... good rollouts left, shape (kinds, most + 1)
     held: Floats
 
     def lost(self, share: float) -> tuple[float, float]:
         """Return the drop where such a share is lost, and its standard error."""
         n = len(self.kind)
-        chance = _binomial(self.good, self.held.shape[1], 1 - share)
+        chance = self.kept.chances(1 - share)
         after = (chance * self.held).sum(axis=1)
         spread = (chance * self.held**2).sum(axis=1) - after**2
         extra = float(self.times @ spread) / n
@@ -324,6 +325,7 @@ def _thinned_run(damage: TaskDamage) -> _ThinnedRun | None:
         times=times,
         sums=sums,
         good=good_of_kind,
+        kept=_Binomials.of(good_of_kind, width),
         held=stats.two_valued((codes // width)[:, None], left, ends, statistic),
     )
 
@@ -337,14 +339,31 @@ def _two_values(pair: PairedMetric) -> tuple[float, float] | None:
     return (low, high) if low < high and is_either else None
 
 
-def _binomial(trials: Ints, width: int, chance: float) -> Floats:
-    """Return P(X = j) of j = 0, 1, ..., shape (kinds, width)."""
-    j = np.arange(width)
-    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, width + 1)))))
-    rest = np.maximum(trials[:, None] - j, 0)
-    ways = np.exp(logs[trials][:, None] - logs[j] - logs[rest])
-    chances = ways * chance**j * (1 - chance) ** rest
-    return np.where(j <= trials[:, None], chances, 0.0)
+class _Binomials(msgspec.Struct, frozen=True):
+    """The numbers of successes of several numbers of trials: X = 0, 1, ... of each.
+
+    Arrays of shape (trials, most + 1).
+    """
+
+    successes: Ints
+    failures: Ints
+    ways: Floats  # to succeed so many times; 0 for more successes than trials
+
+    @classmethod
+    def of(cls, trials: Ints, width: int) -> _Binomials:
+        """Count the ways of up to `width` - 1 successes."""
+        successes = np.arange(width)
+        failures = np.maximum(trials[:, None] - successes, 0)
+        logs = np.log(np.arange(1, width + 1))
+        log_factorials = np.concatenate(([0.0], np.cumsum(logs)))
+        log_ways = log_factorials[trials][:, None] - log_factorials[successes]
+        ways = np.exp(log_ways - log_factorials[failures])
+        is_possible = successes <= trials[:, None]
+        return cls(successes, failures, np.where(is_possible, ways, 0.0))
+
+    def chances(self, chance: float) -> Floats:
+        """Return P(X = successes), of a success with such a chance."""
+        return self.ways * chance**self.successes * (1 - chance) ** self.failures
 
 
 # -- swapped sides -----------------------------------------------------------------------

@@ -257,14 +257,24 @@ def _flipped_sums(scaled: Floats, rng: np.random.Generator) -> NDArray[np.float3
     """Sum the damage with the signs of units flipped, shape (flips, numbers)."""
     units = scaled.shape[1]
     coins = rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8)
-    bits = np.unpackbits(coins, axis=1)
+    signs_of_byte = _signs_of_bytes()
     weights = scaled.T.astype(np.float32)
+    sums = np.empty((_FLIPS, weights.shape[1]), dtype=np.float32)
     rows = max(1, _ALONE // weights.size)
-    parts = [
-        bits[start : start + rows, :units].astype(np.float32)
-        for start in range(0, _FLIPS, rows)
-    ]
-    return np.concatenate([(part * 2 - 1) @ weights for part in parts])
+    for start in range(0, _FLIPS, rows):
+        end = min(start + rows, _FLIPS)
+        # a table with a mode is copied from without checks
+        signs = signs_of_byte.take(coins[start:end], axis=0, mode="clip")
+        flipped = signs.reshape(end - start, -1)[:, :units]
+        np.matmul(flipped, weights, out=sums[start:end])
+    return sums
+
+
+def _signs_of_bytes() -> NDArray[np.float32]:
+    """Return a sign for each bit of each byte, -1 or 1, shape (256, 8)."""
+    every_byte = np.arange(256, dtype=np.uint8)[:, None]
+    bits = np.unpackbits(every_byte, axis=1).astype(np.float32)
+    return bits * 2 - 1
 
 
 def _mid_ranks(sums: NDArray[np.float32]) -> Floats:

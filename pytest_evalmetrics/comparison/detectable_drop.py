@@ -363,7 +363,9 @@ class _Binomials(msgspec.Struct, frozen=True):
 
     def chances(self, chance: float) -> Floats:
         """Return P(X = successes), of a success with such a chance."""
-        return self.ways * chance**self.successes * (1 - chance) ** self.failures
+        chances: Floats = self.ways * chance**self.successes
+        chances *= (1 - chance) ** self.failures
+        return chances
 
 
 # -- swapped sides -----------------------------------------------------------------------

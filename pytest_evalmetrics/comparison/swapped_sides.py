@@ -21,7 +21,7 @@ from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.comparison import TestResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,6 +41,7 @@ _MOST_RESAMPLED = 20_000  # tasks
 _RESAMPLED = 499  # times
 _ENUMERATED = 10  # most units whose swaps are all enumerated
 _DISTINCT = 2_048  # most pairs of values that are counted instead of listed
+_CELLS = 30_000  # of arrays that a cache holds
 _CLOSE = 3  # standard errors of p
 _TIE = 1e-9  # relative: equal but for rounding
 
@@ -97,7 +98,8 @@ def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
     result = TestResult(name="swapped sides", p=p, se=float(f"{se:.6g}"))
     if is_beyond and signs.p < p:
         result = structs.replace(result, p=signs.p, log_tail=signs.log_tail)
-    result = _with_resampled_ends(_with_interval(result, damage), damage, rng)
+    result = _with_interval(result, damage)
+    result = _with_resampled_ends(result, damage, swaps, rng)
     return SwapTest(
         result=result,
         influence=None,
@@ -132,11 +134,16 @@ class Ties(msgspec.Struct, frozen=True):
     total: float
 
 
-def _with_opposites(drops: Sequence[SwappedDrop]) -> SwapDraws:
+def _with_opposites(parts: Sequence[SwapDraws]) -> SwapDraws:
     """Count each swap twice: its opposite has the same drop but for the sign."""
-    half = np.array([structs.astuple(drop) for drop in drops])
-    both = np.concatenate((half, -half))
-    return SwapDraws(metric=both[:, 0], linear=both[:, 1], total=both[:, 2])
+    metric = np.concatenate([part.metric for part in parts])
+    linear = np.concatenate([part.linear for part in parts])
+    total = np.concatenate([part.total for part in parts])
+    return SwapDraws(
+        metric=np.concatenate((metric, -metric)),
+        linear=np.concatenate((linear, -linear)),
+        total=np.concatenate((total, -total)),
+    )
 
 
 def _ties_of(damage: TaskDamage, observed: SwappedDrop) -> Ties:
@@ -201,7 +208,7 @@ def _with_interval(result: TestResult, damage: TaskDamage) -> TestResult:
 
 
 def _with_resampled_ends(
-    result: TestResult, damage: TaskDamage, rng: np.random.Generator
+    result: TestResult, damage: TaskDamage, swaps: Swaps, rng: np.random.Generator
 ) -> TestResult:
     """Widen the interval to that of resampled tasks: swaps know the error of no change.
 
@@ -210,15 +217,8 @@ def _with_resampled_ends(
     tasks = len(damage.values)
     if tasks > _MOST_RESAMPLED or math.isnan(result.low):
         return result
-    difference = _damage_of(damage)
     try:
-        draws = stats.reducer_draws(
-            lambda chosen: difference(chosen, chosen + tasks),
-            tasks,
-            damage.clusters,
-            _RESAMPLED,
-            rng,
-        )
+        draws = swaps.resample(rng, _RESAMPLED)
     except EvalMetricsError:  # not defined on some of the tasks
         return result
     low, high = stats.bootstrap_interval(draws, damage.drop, None, LEVEL)
@@ -269,6 +269,9 @@ class Swaps(Protocol):
     def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
         """Swap at random, `count` times, and the opposite ways."""
 
+    def resample(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw tasks, or clusters of them, anew: the drop of each draw, shape (count,)."""
+
 
 def _swaps_of(damage: TaskDamage, rng: np.random.Generator) -> Swaps:
     """Count tasks of the same two values where these are few of many, else list all."""
@@ -280,10 +283,11 @@ class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks, clusters or random groups of tasks, which change sides one by one."""
 
     # of indices into both sides' tasks, see `PairedMetric`, times the sign of damage
-    difference: Callable[[Ints, Ints], float]
+    difference: Callable[[Ints, Ints], Floats]
     units: int
     codes: Ints  # each task's unit, shape (tasks,)
     clusters: Ints | None
+    resampled: Ints | None  # each task's cluster that is drawn, or None, shape (tasks,)
     observed: SwappedDrop
     of_tasks: Floats
     linear: Floats  # each unit's share of the linear approximation, shape (units,)
@@ -296,9 +300,35 @@ class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
 
     def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
         """Swap at random, or in every way if there are few."""
-        return _with_opposites(
-            [self._swapped(choice) for choice in self._choices(rng, count)]
+        choices = self._choices(rng, count)
+        rows = _rows_in_cache(len(self.codes))
+        parts = [
+            self._swapped(choices[start : start + rows])
+            for start in range(0, len(choices), rows)
+        ]
+        return _with_opposites(parts)
+
+    def resample(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw tasks, or clusters of them, anew."""
+        tasks = len(self.codes)
+        if self.resampled is None:
+            sizes = _portions(count, width=tasks)
+            return np.concatenate([self._resampled(rng, size) for size in sizes])
+        return stats.reducer_draws(
+            lambda chosen: float(
+                self.difference(chosen[None], chosen[None] + tasks)[0]
+            ),
+            tasks,
+            self.resampled,
+            count,
+            rng,
         )
+
+    def _resampled(self, rng: np.random.Generator, count: int) -> Floats:
+        tasks = len(self.codes)
+        drawn = rng.integers(0, tasks, size=(count, tasks), dtype=np.int32)
+        places = drawn.astype(np.intp)
+        return self.difference(places, places + tasks)
 
     def _choices(self, rng: np.random.Generator, count: int) -> NDArray[np.bool_]:
         """Choose the units that change sides, shape (choices, units)."""
@@ -311,14 +341,14 @@ class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
         choices[0] = False
         return choices
 
-    def _swapped(self, chosen: NDArray[np.bool_]) -> SwappedDrop:
+    def _swapped(self, choices: NDArray[np.bool_]) -> SwapDraws:
         tasks = len(self.codes)
         places = np.arange(tasks)
-        moved = chosen[self.codes] * tasks
-        return SwappedDrop(
+        moved = choices[:, self.codes] * tasks
+        return SwapDraws(
             metric=self.difference(places + moved, places + tasks - moved),
-            linear=float(np.where(chosen, -self.linear, self.linear).sum()),
-            total=float(np.where(chosen, -self.totals, self.totals).sum()),
+            linear=np.where(choices, -self.linear, self.linear).sum(axis=1),
+            total=np.where(choices, -self.totals, self.totals).sum(axis=1),
         )
 
 
@@ -326,8 +356,8 @@ def _unit_swaps(damage: TaskDamage, rng: np.random.Generator) -> UnitSwaps:
     tasks = len(damage.values)
     codes, units = _units_of(damage, rng)
     difference = _damage_of(damage)
-    places = np.arange(tasks)
-    whole = difference(places, places + tasks)
+    places = np.arange(tasks)[None]
+    whole = float(difference(places, places + tasks)[0])
     sizes = np.bincount(codes, minlength=units)
     pseudo = _pseudo_values(difference, whole, codes=codes, sizes=sizes)
     linear = pseudo * sizes / tasks
@@ -337,6 +367,7 @@ def _unit_swaps(damage: TaskDamage, rng: np.random.Generator) -> UnitSwaps:
         units=units,
         codes=codes,
         clusters=codes if units < tasks else None,
+        resampled=damage.clusters,
         observed=SwappedDrop(
             metric=whole, linear=float(linear.sum()), total=float(totals.sum())
         ),
@@ -359,7 +390,7 @@ def _units_of(damage: TaskDamage, rng: np.random.Generator) -> tuple[Ints, int]:
     return rng.permutation(units)[codes] % groups, groups
 
 
-def _damage_of(damage: TaskDamage) -> Callable[[Ints, Ints], float]:
+def _damage_of(damage: TaskDamage) -> Callable[[Ints, Ints], Floats]:
     difference = damage.pair.difference
     assert difference is not None  # noqa: S101 - a metric that is no mean has one
     sign = damage.sign
@@ -367,7 +398,11 @@ def _damage_of(damage: TaskDamage) -> Callable[[Ints, Ints], float]:
 
 
 def _pseudo_values(
-    difference: Callable[[Ints, Ints], float], whole: float, *, codes: Ints, sizes: Ints
+    difference: Callable[[Ints, Ints], Floats],
+    whole: float,
+    *,
+    codes: Ints,
+    sizes: Ints,
 ) -> Floats:
     """Return the jackknife's pseudo-value of each unit, shape (units,)."""
     tasks = len(codes)
@@ -379,9 +414,9 @@ def _pseudo_values(
     order = np.argsort(codes, kind="stable")
     starts = np.concatenate(([0], np.cumsum(sizes)))
     for unit in range(units):
-        left = np.delete(places, order[starts[unit] : starts[unit + 1]])
+        left = np.delete(places, order[starts[unit] : starts[unit + 1]])[None]
         ratio = tasks / sizes[unit]
-        without = difference(left, left + tasks)
+        without = difference(left, left + tasks)[0]
         pseudo[unit] = ratio * whole - (ratio - 1) * without
     return pseudo
 
@@ -389,13 +424,17 @@ def _pseudo_values(
 class ValueSwaps(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks counted by their kind: the pair of their values on both sides."""
 
-    # of how many tasks of each kind keep their sides, and of how many change them
-    damage: Callable[[Floats, Floats], float]
+    drop_of: _DropOfKinds
+    kind: Ints  # of each task, shape (tasks,)
     times: Ints  # how many tasks each kind has, shape (kinds,)
     drops: Floats  # the damage of one task of each kind, shape (kinds,)
     pseudo: Floats  # its pseudo-value, shape (kinds,)
     observed: SwappedDrop
-    of_tasks: Floats
+
+    @property
+    def of_tasks(self) -> Floats:
+        """Each task's pseudo-value, shape (tasks,)."""
+        return self.pseudo[self.kind]
 
     @property
     def clusters(self) -> None:
@@ -408,17 +447,75 @@ class ValueSwaps(msgspec.Struct, frozen=True, kw_only=True):
 
     def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
         """Swap a binomial number of tasks of each kind."""
-        return _with_opposites([self._swapped(rng) for _ in range(count)])
+        sizes = _portions(count, width=2 * len(self.times))
+        return _with_opposites([self._swapped(rng, size) for size in sizes])
 
-    def _swapped(self, rng: np.random.Generator) -> SwappedDrop:
-        moved = rng.binomial(self.times, 0.5).astype(float)
-        tasks = len(self.of_tasks)
-        balance = self.times - 2 * moved  # those that keep their sides, less the others
-        return SwappedDrop(
-            metric=self.damage(self.times - moved, moved),
-            linear=float(self.pseudo @ balance / tasks),
-            total=float(self.drops @ balance),
+    def _swapped(self, rng: np.random.Generator, count: int) -> SwapDraws:
+        moved = rng.binomial(self.times, 0.5, size=(count, len(self.times)))
+        kept = self.times - moved
+        balance = kept - moved
+        return SwapDraws(
+            metric=self.drop_of.swapped(kept, moved),
+            # no matrix products: their threads would spin for longer than they help
+            linear=(balance * self.pseudo).sum(axis=1) / len(self.kind),
+            total=(balance * self.drops).sum(axis=1),
         )
+
+    def resample(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw tasks anew, and count those of each kind."""
+        sizes = _portions(count, width=len(self.kind))
+        return np.concatenate([self._resampled(rng, size) for size in sizes])
+
+    def _resampled(self, rng: np.random.Generator, count: int) -> Floats:
+        tasks = len(self.kind)
+        kinds = len(self.times)
+        drawn = rng.integers(0, tasks, size=(count, tasks), dtype=np.int32)
+        cells = self.kind[drawn] + kinds * np.arange(count)[:, None]
+        times = np.bincount(cells.ravel(), minlength=count * kinds)
+        return self.drop_of.kept(times.reshape(count, kinds))
+
+
+class _DropOfKinds(msgspec.Struct, frozen=True, kw_only=True):
+    """The damage of a metric, by how many tasks of each kind keep their sides."""
+
+    # see `PairedMetric.combine_weighted`
+    combine: Callable[[Floats, Floats], Floats]
+    # of the baseline's values of all kinds, followed by the run's: ascending values
+    order: Ints
+    values: Floats  # the distinct ones in this order, shape (values,)
+    firsts: Ints  # the place of each in this order, shape (values,)
+    sign: float
+
+    @classmethod
+    def of(
+        cls,
+        combine: Callable[[Floats, Floats], Floats],
+        kinds: NDArray[np.complex128],
+        sign: float,
+    ) -> _DropOfKinds:
+        """Sort the values of both sides."""
+        of_kinds = np.concatenate((kinds.real, kinds.imag))
+        order = np.argsort(of_kinds, kind="stable")
+        values, firsts = np.unique(of_kinds[order], return_index=True)
+        return cls(
+            combine=combine, order=order, values=values, firsts=firsts, sign=sign
+        )
+
+    def swapped(self, kept: Ints, moved: Ints) -> Floats:
+        """Return the damage where some tasks change sides; all shapes (draws, kinds)."""
+        before = self._value_of(kept, moved)
+        now = self._value_of(moved, kept)
+        return self.sign * (before - now)
+
+    def kept(self, times: Ints) -> Floats:
+        """Return the damage of so many tasks of each kind, shape (draws, kinds)."""
+        return self.swapped(times, np.zeros_like(times))
+
+    def _value_of(self, of_baseline: Ints, of_run: Ints) -> Floats:
+        """Return the metric of so many values of each kind from either side."""
+        of_kinds = np.concatenate((of_baseline, of_run), axis=1)
+        times = np.add.reduceat(of_kinds[:, self.order], self.firsts, axis=1)
+        return self.combine(self.values, times.astype(np.float64))
 
 
 def _value_swaps(damage: TaskDamage) -> ValueSwaps | None:
@@ -435,44 +532,42 @@ def _value_swaps(damage: TaskDamage) -> ValueSwaps | None:
     kinds, times = np.unique(values, return_counts=True)
     if len(kinds) > min(_DISTINCT, tasks // 2):
         return None
-    kind_damage = _damage_of_kinds(pair.combine_weighted, kinds, sign=damage.sign)
-    none = np.zeros(len(kinds))
-    whole = kind_damage(times.astype(float), none)
-    pseudo = np.empty(len(kinds))
-    for kind in range(len(kinds)):
-        left = times.astype(float)
-        left[kind] -= 1
-        pseudo[kind] = tasks * whole - (tasks - 1) * kind_damage(left, none)
+    drop_of = _DropOfKinds.of(pair.combine_weighted, kinds, damage.sign)
+    whole = float(drop_of.kept(times[None])[0])
+    pseudo = tasks * whole - (tasks - 1) * _without_one_of_each(drop_of, times)
     drops = damage.sign * (kinds.real - kinds.imag)
-    observed = SwappedDrop(
-        metric=whole,
-        linear=float(pseudo @ times / tasks),
-        total=float(drops @ times),
-    )
     return ValueSwaps(
-        damage=kind_damage,
+        drop_of=drop_of,
+        kind=np.searchsorted(kinds, values),
         times=times,
         drops=drops,
         pseudo=pseudo,
-        observed=observed,
-        of_tasks=pseudo[np.searchsorted(kinds, values)],
+        observed=SwappedDrop(
+            metric=whole,
+            linear=float(pseudo @ times / tasks),
+            total=float(drops @ times),
+        ),
     )
 
 
-def _damage_of_kinds(
-    combine: Callable[[Floats, Floats], float],
-    kinds: NDArray[np.complex128],
-    *,
-    sign: float,
-) -> Callable[[Floats, Floats], float]:
-    """Return the damage of a metric, by how many tasks keep and change their sides."""
-    ends = np.concatenate((kinds.real, kinds.imag))
-    order = np.argsort(ends, kind="stable")
-    ends = ends[order]  # metrics sort sorted values faster
+def _without_one_of_each(drop_of: _DropOfKinds, times: Ints) -> Floats:
+    """Return the damage of all tasks but one of a kind, shape (kinds,)."""
+    kinds = len(times)
+    one_of_each = np.eye(kinds, dtype=times.dtype)
+    parts = []
+    start = 0
+    for size in _portions(kinds, width=2 * kinds):
+        parts.append(drop_of.kept(times - one_of_each[start : start + size]))
+        start += size
+    return np.concatenate(parts)
 
-    def damage(kept: Floats, moved: Floats) -> float:
-        before = np.concatenate((kept, moved))[order]
-        now = np.concatenate((moved, kept))[order]
-        return sign * (combine(ends, before) - combine(ends, now))
 
-    return damage
+def _portions(count: int, *, width: int) -> Iterator[int]:
+    """Yield sizes that add up to `count`: arrays of so many rows fit into a cache."""
+    rows = _rows_in_cache(width)
+    for start in range(0, count, rows):
+        yield min(rows, count - start)
+
+
+def _rows_in_cache(width: int) -> int:
+    return max(1, _CELLS // width)

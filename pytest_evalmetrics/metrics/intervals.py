@@ -360,4 +360,6 @@ def _reduced(
 def _weighed(
     combine: WeightedCombine | None, values: NDArray[np.float64]
 ) -> Weighed | None:
-    return None if combine is None else partial(combine, values)
+    if combine is None:
+        return None
+    return lambda times: float(combine(values, times[None])[0])

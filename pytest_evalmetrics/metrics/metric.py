@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Combine = Callable[[Floats], float]
-    WeightedCombine = Callable[[Floats, Floats], float]
+    CombineDraws = Callable[[Floats], Floats]
+    WeightedCombine = Callable[[Floats, Floats], Floats]
 
 T = TypeVar("T")
 _PACKAGE = str(Path(__file__).parents[1] / "_")[:-1]
@@ -88,7 +89,8 @@ class Metric(Protocol):
         Each task's value, shape (tasks,), NaN where it has none. The metric is their mean, or
         ``combine(values) -> float`` of those that there are. With ``combine_weighted(values,
         times) -> float``, of values that occur so many times each (0 is none), it can be
-        resampled over many tasks.
+        resampled over many tasks. With ``combines_draws = True`` both also take arrays of
+        shape (draws, values), and return one of shape (draws,).
     ``task_parts(rewards) -> (array, array)``
         Each task's numerator and denominator: the metric is a ratio pooled over tasks.
     ``compute_array(rewards) -> float``
@@ -169,6 +171,8 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     tops: Floats
     bottoms: Floats
     combine: Combine | None = None  # reduces the tasks' values where that is no mean
+    # the same of many draws: shapes (draws, tasks) and (draws,)
+    combine_draws: CombineDraws | None = None
     combine_weighted: WeightedCombine | None = None
 
     @cached_property
@@ -317,16 +321,32 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return None
         values = per_task(target.task_values(rewards))
         held = ~np.isnan(values)
-        combine = weighted = None
+        combine = combine_draws = weighted = None
         if offers(target, "combine"):
             combine = partial(self.checked, "combine", target.combine)
+            combine_draws = partial(self._of_draws, "combine", target.combine)
             if offers(target, "combine_weighted"):
                 weighted = partial(
-                    self.checked, "combine_weighted", target.combine_weighted
+                    self._of_draws, "combine_weighted", target.combine_weighted
                 )
         tops = np.where(held, values, 0.0)
         bottoms = held.astype(np.float64)
-        return TaskParts(tops, bottoms, combine, weighted)
+        return TaskParts(tops, bottoms, combine, combine_draws, weighted)
+
+    def _of_draws(
+        self, doing: str, function: Callable[..., object], *arrays: Floats
+    ) -> Floats:
+        """Reduce every draw, the rows of the last array, to an array of shape (draws,)."""
+        if not getattr(self.target, "combines_draws", False):
+            *of_all, draws = arrays
+            return np.array(
+                [self.checked(doing, function, *of_all, draw) for draw in draws]
+            )
+        reduced = call(self.label, doing, self.target, function, *arrays)
+        of_draws = np.asarray(reduced, dtype=np.float64)
+        for undefined in of_draws[~np.isfinite(of_draws)]:
+            self._finite(undefined)
+        return of_draws
 
     def measure(
         self, rewards: TaskRewards, tasks: Sequence[object] | None = None
@@ -367,10 +387,26 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
     def of_choice(self, rewards: TaskRewards) -> Callable[[NDArray[np.intp]], float]:
         """Return the metric over any choice of tasks, repeats allowed."""
+        if not vectorised(self.target) and not self.reads_rows:
+            return self._compute_of_choice(rewards)
         if not self.weighs:
             return lambda chosen: self.anew(rewards.take(chosen))
         n = len(rewards)
         return lambda chosen: self.weighed(rewards, np.bincount(chosen, minlength=n))
+
+    def _compute_of_choice(
+        self, rewards: TaskRewards
+    ) -> Callable[[NDArray[np.intp]], float]:
+        """Return `compute` over any choice of tasks, whose lists are made once."""
+        compute = getattr(self.target, "compute", None) or self.target
+        nested = rewards.to_lists()
+
+        def compute_over(chosen: NDArray[np.intp]) -> float:
+            # copies, for `compute` may sort what it is given
+            tasks = [nested[task].copy() for task in chosen.tolist()]
+            return self.checked("compute", compute, [task for task in tasks if task])
+
+        return compute_over
 
     def _check_defined(
         self, rewards: TaskRewards, tasks: Sequence[object] | None

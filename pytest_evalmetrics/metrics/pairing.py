@@ -406,9 +406,9 @@ def _shows_unit_range(
 
 def _difference(
     metric: BoundMetric, then: _Side, now: _Side
-) -> Callable[[Places, Places], float]:
-    """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
-    combine = None if then.parts is None else then.parts.combine
+) -> Callable[[Places, Places], Floats]:
+    """Return the metric of choices of both sides' tasks, stacked, less that of others."""
+    combine = None if then.parts is None else then.parts.combine_draws
     if combine is not None and then.values is not None and now.values is not None:
         reduce = combine
         values = np.concatenate((then.values, now.values))
@@ -424,7 +424,13 @@ def _difference(
         ),
     )
     over = metric.of_choice(stacked)
-    return lambda first, second: over(first) - over(second)
+
+    def of_each_choice(first: Places, second: Places) -> Floats:
+        return np.array(
+            [over(one) - over(other) for one, other in zip(first, second, strict=True)]
+        )
+
+    return of_each_choice
 
 
 # -- tasks of one side -----------------------------------------------------------------------

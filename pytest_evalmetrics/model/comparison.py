@@ -99,9 +99,9 @@ class PairedMetric(msgspec.Struct, frozen=True):
     """One metric on both sides of a comparison, task by task.
 
     `difference` takes indices into the tasks of the baseline followed by those of the
-    run, two arrays of shape (m,), repeats allowed, and gives the metric over the first
-    less the metric over the second. It and `reduce` are None if the metric is the mean
-    over tasks.
+    run, two arrays of shape (draws, m), repeats allowed, and gives the metric over each
+    row of the first less that over the same row of the second, shape (draws,). It and
+    `reduce` are None if the metric is the mean over tasks.
     """
 
     name: str
@@ -114,7 +114,7 @@ class PairedMetric(msgspec.Struct, frozen=True):
     # the rollouts behind it, aligned with `tasks`
     rewards_baseline: TaskRewards
     rewards_current: TaskRewards
-    difference: Callable[[Ints, Ints], float] | None = None
+    difference: Callable[[Ints, Ints], Floats] | None = None
     reduce: Callable[[TaskRewards], float] | None = None
     task_values: Callable[[TaskRewards], Floats] | None = None
     # where the metric is that of one task alone
@@ -124,8 +124,9 @@ class PairedMetric(msgspec.Struct, frozen=True):
     removed: tuple[TaskId, ...] = ()  # tasks of the baseline alone
     # each task's cluster, shape (tasks,), where the benchmark names a field
     clusters: Ints | None = None
-    # reduces values of tasks that occur so many times each, where the metric offers it
-    combine_weighted: Callable[[Floats, Floats], float] | None = None
+    # reduces values of tasks that occur so many times each, shape (draws, values), to an
+    # array of shape (draws,), where the metric offers it
+    combine_weighted: Callable[[Floats, Floats], Floats] | None = None
     bounded: bool = False  # a rate in [0, 1]
 
 

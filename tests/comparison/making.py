@@ -34,7 +34,8 @@ def make_combined(before, after, /, combine=np.median, **changed):
     both = np.concatenate((one, other))
 
     def difference(first, second):
-        return combine(both[first]) - combine(both[second])
+        pairs = zip(both[first], both[second], strict=True)
+        return np.array([combine(one) - combine(other) for one, other in pairs])
 
     defaults = {
         "name": "median",

@@ -241,7 +241,7 @@ def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
         [[1, 0], [0, 1]],
         baseline=None,
         current=None,
-        difference=lambda first, second: float(first.sum() - second.sum()),
+        difference=lambda first, second: first.sum(axis=1) - second.sum(axis=1),
         reduce=lambda rewards: float(rewards.values.sum()),
     )
     assert compared(opaque).damage.tolist() == [0.5, 0]

@@ -46,7 +46,12 @@ def pair_reduced_by(center):
         bounded=False,
         value_baseline=reduce(BEFORE),
         value_current=reduce(AFTER),
-        difference=lambda one, other: float(center(both[one]) - center(both[other])),
+        difference=lambda first, second: np.array(
+            [
+                center(both[one]) - center(both[other])
+                for one, other in zip(first, second, strict=True)
+            ]
+        ),
         reduce=lambda rewards: reduce(rewards.to_lists()),
     )
     return pair, p_of_all_deals(BEFORE, AFTER, reduce)

@@ -74,8 +74,9 @@ def test_the_interval_of_a_median_that_rises_in_proportion_holds_the_true_rise()
 
 
 def weighted_median(values, times):
-    """The median of values in ascending order that occur so many times each."""
-    return float(np.median(np.repeat(values, times.astype(int))))
+    """The median of ascending values that occur so many times each in every draw."""
+    draws = times.astype(int)
+    return np.array([np.median(np.repeat(values, draw)) for draw in draws])
 
 
 def many_tasks(tasks, worse):

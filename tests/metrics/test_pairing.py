@@ -83,7 +83,10 @@ def test_what_is_no_mean_over_tasks_can_be_resampled(planned, table, name):
         again = compared(places)
         change = pytest.approx(again.value_baseline - again.value_current, abs=1e-12)
         one, other = np.array(places), np.array(places) + 3
-        assert pair.difference(one, other) == -pair.difference(other, one) == change
+        forward, back = pair.difference(
+            np.array([one, other]), np.array([other, one])
+        ).tolist()
+        assert -back == forward == change
 
 
 def test_breakdowns_clusters_and_other_scores(planned, table):
@@ -177,9 +180,9 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
     both = pairing(planned(), table([[1], [0.5], [0]]), table([[1], [0.5], [0.25]]))
     pair = both.pair(BoundMetric(parse("mine"), Mine()))
     with pytest.raises(MetricError, match="metric 'mine'"):
-        pair.difference(np.array([0, 0, 1]), np.arange(3))
+        pair.difference(np.array([[0, 0, 1]]), np.arange(3)[None])
     with pytest.raises(MetricError, match="metric 'mine'"):
-        pair.combine_weighted(np.ones(2), np.array([2.0, 0.0]))
+        pair.combine_weighted(np.ones(2), np.array([[2.0, 0.0]]))
 
 
 IDS = st.one_of(

@@ -602,13 +602,17 @@ def _more(result: BenchmarkResult) -> str:
     return ", ".join(parts)
 
 
+# reasons that are the regression itself
+_REGRESSIONS = (kinds.WorseSlices, kinds.WorseTasks, kinds.BrokenTasks)
+
+
 def is_accepted_by_update(check: Check) -> bool:
     """Whether the way out is to fix the regression, or to record a new baseline."""
     if check.gate is not Gate.BASELINE or not check.verdict.fails:
         return False
     if check.acceptance is not Acceptance.SNAPSHOT:
         return False
-    if check_wording.worse_slices(check):
+    if any(isinstance(one, _REGRESSIONS) for one in check.reasons):
         return True
     # a remark on noise is no other fault
     is_plain = all(isinstance(one, kinds.UnknownRunNoise) for one in check.reasons)

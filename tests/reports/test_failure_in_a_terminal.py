@@ -101,6 +101,17 @@ def test_a_committed_baseline_has_a_command_that_accepts_the_change(project):
     assert '  accept: evalmetrics accept math.bench.yaml::math --reason "..."' in lines
 
 
+def test_a_task_that_broke_has_the_command_that_accepts_it(project):
+    varied = [[1.0] * 5 + [0.0] * 5] * TASKS
+    project.rollouts([[1.0] * 10, *varied])
+    project.bench("metrics: [pass@1]\nbaseline: true\nindependent: true")
+    assert project.run("--snapshot-update").ret == 0
+    project.rollouts([[0.0] * 10, *varied])
+    lines = section(seen(project), "FAILURES")
+    assert lines[1].startswith("FAIL  math.bench.yaml:5: 1 of 41 tasks got worse")
+    assert '  accept: evalmetrics accept math.bench.yaml::math --reason "..."' in lines
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("flags", [(), ("-v",), ("-q",), ("-rA",)])
 def test_no_line_is_wider_than_the_terminal(regressed, columns, flags):

@@ -35,7 +35,7 @@ from pytest_evalmetrics.pipeline.benchmark_check import all_problems
 from pytest_evalmetrics.pipeline.preflight import unknown_metrics
 from pytest_evalmetrics.pipeline.reducing import Hooks
 from pytest_evalmetrics.policy import policy_of, requires
-from pytest_evalmetrics.reports import sentences
+from pytest_evalmetrics.reports import check_wording, sentences
 from pytest_evalmetrics.reports.failure import (
     failure_of_result,
     failure_of_warning,
@@ -219,7 +219,9 @@ def _unaffected_reason(config: pytest.Config, benchmark: Benchmark) -> str:
     from pytest_evalmetrics.affected import changes_of, unaffected_reason
 
     changes = changes_of(config)
-    return "" if changes is None else unaffected_reason(benchmark, changes)
+    if changes is None:
+        return ""
+    return unaffected_reason(benchmark, changes)
 
 
 def _benchmarks_sharing(session: pytest.Session) -> int:
@@ -256,7 +258,9 @@ def names_for(
     item: pytest.Collector | pytest.Item, file: Path | None = None
 ) -> registry.Scope:
     """Return the scope of names of a benchmark file or a test, and of a file that it runs."""
-    folders = {item.path.parent, *(() if file is None else (file.parent,))}
+    folders = {item.path.parent}
+    if file is not None:
+        folders.add(file.parent)
     return registry.Scope(item.config.rootpath, *folders)
 
 
@@ -297,11 +301,10 @@ def _warn(item: pytest.Item, benchmark: Benchmark, result: BenchmarkResult) -> N
     for check in result.checks:
         if check.verdict is not Verdict.WARN:
             continue
-        agent = f"{check.agent}: " if check.agent else ""
-        text = f"{result.name}: {agent}{sentences.reason_of(check)}"
+        reason = f"{check_wording.of_agent(check)}{sentences.reason_of(check)}"
         try:
             warnings.warn_explicit(
-                errors.RegressionWarning(visible(text)),
+                errors.RegressionWarning(visible(f"{result.name}: {reason}")),
                 category=None,
                 filename=str(benchmark.file),
                 lineno=check.line or benchmark.line_of(),
@@ -318,31 +321,72 @@ def _warn(item: pytest.Item, benchmark: Benchmark, result: BenchmarkResult) -> N
 def _evaluated(
     item: pytest.Item, benchmark: Benchmark, asked: AskedOf
 ) -> BenchmarkResult:
-    config = item.config
-    spec = benchmark.spec
     with names_for(item, benchmark.file) as names:
-        store = _store(item, spec, in_test=asked.label is not None)
+        store = _store(item, benchmark.spec, in_test=asked.label is not None)
         given = _input(item, benchmark, store, asked)
         evaluated = _in_its_rounds(given)
+    document = _with_reason(evaluated.baseline, settings.accepted_reason(item.config))
     result = _with_notes(evaluated.result, names.notes)
-    document = _with_reason(evaluated.baseline, settings.accepted_reason(config))
-    if store is not None:
-        if not given.updates:
-            stale = _stale(config, store, evaluated)
-            result = structs.replace(result, stale=stale)
-        result = store.settle(result, document, evaluated.kept_rows)
-    elif given.updates and result.passed:
-        result = _with_notes(result, [HistoryStartsAnew()])
-    if config.getoption("runxfail", default=False):
+    result = _settled(
+        item.config,
+        result,
+        store=store,
+        given=given,
+        evaluated=evaluated,
+        document=document,
+    )
+    if item.config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
         result = structs.replace(result, xfail=False)
     result = _announced(item, result)
+    _attach(
+        item,
+        result,
+        given=given,
+        evaluated=evaluated,
+        document=document,
+        label=asked.label,
+    )
+    return result
+
+
+def _settled(
+    config: pytest.Config,
+    result: BenchmarkResult,
+    *,
+    store: Store | None,
+    given: EvaluationInput,
+    evaluated: Evaluated,
+    document: BaselineDocument | None,
+) -> BenchmarkResult:
+    """Record the baseline in an update; else say whether it is too old."""
+    if store is None:
+        if given.updates and result.passed:
+            return _with_notes(result, [HistoryStartsAnew()])
+        return result
+    if not given.updates:
+        stale = _stale(config, store, evaluated)
+        result = structs.replace(result, stale=stale)
+    return store.settle(result, document, evaluated.kept_rows)
+
+
+def _attach(
+    item: pytest.Item,
+    result: BenchmarkResult,
+    *,
+    given: EvaluationInput,
+    evaluated: Evaluated,
+    document: BaselineDocument | None,
+    label: str | None,
+) -> None:
+    """Keep a result for pytest's report of its item, and for JUnit."""
+    spec = given.benchmark.spec
     payload = payload_of(
         result,
         evaluated.documents,
         evaluated.row_scores,
         evaluated.pictures,
-        shared_folder(config),
+        shared_folder(item.config),
     )
     keeps_in_history = spec.baseline is not None and spec.baseline.history_runs
     if document is not None and keeps_in_history:
@@ -351,9 +395,10 @@ def _evaluated(
         payload["usage"] = given.runtime.usage()
         payload["warnings"] = given.runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
-    prefix = "" if asked.label is None else f"{spec.name}: "
+    prefix = ""
+    if label is not None:
+        prefix = f"{spec.name}: "
     item.user_properties += _properties(payload, prefix)
-    return result
 
 
 def _with_notes(result: BenchmarkResult, notes: Iterable[Note]) -> BenchmarkResult:
@@ -447,23 +492,17 @@ def _input(
         from pytest_evalmetrics.run_transport import ItemRuntime  # loads asyncio
 
         runtime = ItemRuntime(item, label)
-    history = settings.history_path(config)
-    updates = settings.updates(config)
-    of_history = spec.baseline is not None and spec.baseline.of_history
-    # whether this run accepts a change against the history, and records that in it
-    accepts = bool(of_history and updates and history is not None)
-    by_file = spec.baseline is not None and (of_history or spec.baseline.report)
     return EvaluationInput(
         benchmark=benchmark,
-        accepted=_accepted(config, label) if by_file else (),
+        accepted=_accepted(config, spec, label),
         is_required=requires(policy_of(config), tags),
         item_id=label,
         hooks=_hooks(item, spec),
-        updates=accepts if store is None else store.updates,
+        updates=_updates(config, spec, store),
         gains_runs=config.getoption("evalmetrics_add_run"),
         first_run=config.getoption("evalmetrics_first_run"),
         runtime=runtime,
-        history=history,
+        history=settings.history_path(config),
         engine=_engine(config),
         budget=_budget(item, spec, label),
         baseline=store,
@@ -473,6 +512,15 @@ def _input(
         benchmarks=asked.benchmarks,
         pooled=_pooled_noise(config, store),
     )
+
+
+def _updates(config: pytest.Config, spec: BenchmarkSpec, store: Store | None) -> bool:
+    """Whether this run records a baseline, or accepts a change against the history in it."""
+    if store is not None:
+        return store.updates
+    if spec.baseline is None or not spec.baseline.of_history:
+        return False
+    return settings.updates(config) and settings.history_path(config) is not None
 
 
 def _budget(item: pytest.Item, spec: BenchmarkSpec, label: str) -> Budget | None:
@@ -500,8 +548,13 @@ def _pooled_noise(config: pytest.Config, store: Store | None) -> tuple[RunScatte
     return tuple(one.scatter for one in known[folder] if one.file != store.path)
 
 
-def _accepted(config: pytest.Config, label: str) -> tuple[AcceptedLevel, ...]:
-    """Return the changes that the project accepts for a benchmark."""
+def _accepted(
+    config: pytest.Config, spec: BenchmarkSpec, label: str
+) -> tuple[AcceptedLevel, ...]:
+    """Return the changes that the project accepts for a benchmark that keeps no baseline."""
+    baseline = spec.baseline
+    if baseline is None or not (baseline.of_history or baseline.report):
+        return ()
     from pytest_evalmetrics.baselines.accepted_file import read_accepted  # rare
 
     levels = read_accepted(config.rootpath)
@@ -513,10 +566,16 @@ def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
     compute = item.ihook.pytest_evalmetrics_compute_metrics
     choose = item.ihook.pytest_evalmetrics_key_metrics
     computing = compute.get_hookimpls()
+    compute_metrics = None
+    if computing:
+        compute_metrics = partial(compute, benchmark=spec)
+    key_metrics = None
+    if choose.get_hookimpls():
+        key_metrics = partial(choose, benchmark=spec)
     hashes = [source_hash(hook.function) for hook in computing]
     return Hooks(
-        compute_metrics=partial(compute, benchmark=spec) if computing else None,
-        key_metrics=partial(choose, benchmark=spec) if choose.get_hookimpls() else None,
+        compute_metrics=compute_metrics,
+        key_metrics=key_metrics,
         source=" ".join(hashes),
     )
 
@@ -527,27 +586,46 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     if _IN_TURNS in config.stash or not config.getoption("evalmetrics_budget"):
         return
     config.stash[_IN_TURNS] = True
-    updates = settings.updates(config)
-    stops = config.getoption("maxfail", default=0)
-    if updates or stops or settings.journal_mode(config) != "normal":
+    if not _asks_freely(config):
         return
     from pytest_evalmetrics.rounds import in_turns  # rare
     from pytest_evalmetrics.run_transport import budget_of  # the same
 
-    worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
-    first = int(worker["workerid"].removeprefix("gw"))
     asked = AskedOf(benchmarks=benchmarks)
     turns = []
-    for item in _benchmarks(session)[first :: worker["workercount"]]:
+    for item in _of_this_worker(session):
         benchmark = as_asked(config, item.benchmark)
-        spec = benchmark.spec
-        in_rounds = isinstance(spec.num_samples, Rounds) and not spec.forgets
-        if spec.runs and in_rounds and spec.skip is False:
-            store = _store(item, spec, in_test=False)
+        if _takes_turns(benchmark.spec):
+            store = _store(item, benchmark.spec, in_test=False)
             given = _input(item, benchmark, store, asked)
             turns.append((given, names_for(item, benchmark.file)))
-    if len(turns) > 1 and (budget := budget_of(config)) is not None:
+    budget = budget_of(config)
+    if len(turns) > 1 and budget is not None:
         in_turns(turns, budget)
+
+
+def _asks_freely(config: pytest.Config) -> bool:
+    """Whether all benchmarks of a run will ask, and what they are answered is kept."""
+    if settings.updates(config) or config.getoption("maxfail", default=0):
+        return False
+    return settings.journal_mode(config) == "normal"
+
+
+def _of_this_worker(session: pytest.Session) -> list[BenchmarkItem]:
+    """Return this worker's share of the benchmarks: each has a part of the budget."""
+    benchmarks = _benchmarks(session)
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return benchmarks
+    first = int(worker["workerid"].removeprefix("gw"))
+    return benchmarks[first :: worker["workercount"]]
+
+
+def _takes_turns(spec: BenchmarkSpec) -> bool:
+    """Whether a benchmark draws its rollouts in rounds, which the journal keeps."""
+    if not spec.runs or spec.skip is not False or spec.forgets:
+        return False
+    return isinstance(spec.num_samples, Rounds)
 
 
 def failure_of(
@@ -556,21 +634,26 @@ def failure_of(
     """Return what to raise for a benchmark of an item that does not hold."""
     if result.passed:
         return None
-    unjudged = any(check.gate is Gate.DATA for check in result.checks)
     failure = failure_of_result(result, item, titled=titled)
-    kind = errors.DataError if unjudged else errors.GateFailed
-    error = kind(text_of(failure))
+    error: errors.EvalMetricsError
+    if any(check.gate is Gate.DATA for check in result.checks):
+        error = errors.DataError(text_of(failure))
+    else:
+        error = errors.GateFailed(text_of(failure))
     error.failure = failure
     return error
 
 
 def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | None:
     """Return the baseline that a benchmark keeps; None if it keeps none of its own."""
-    if (kept := spec.baseline) is None or not kept.committed:
+    kept = spec.baseline
+    if kept is None or not kept.committed:
         return None
     if in_test:
         Declared.of(item.config).asked(item.path, spec.name)
-    store = Store(item, spec.name if in_test else "")
+        store = Store(item, spec.name)
+    else:
+        store = Store(item)
     store.keeps_runs = kept.runs
     if isinstance(kept.rescore, str):
         store.rows_path = item.path.parent / kept.rescore
@@ -600,37 +683,45 @@ def _engine(config: pytest.Config) -> Engine | None:
 
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
-    from pytest_evalmetrics import rounds  # only if asked for
-    from pytest_evalmetrics.pipeline import power
-    from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere, past_runs
-    from pytest_evalmetrics.reports.sentences.run_notes import stop_forecast_text
-
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
     sharing = _benchmarks_sharing(session)
     for item in _benchmarks(session):
         with names_for(item):
-            benchmark = as_asked(item.config, item.benchmark)
-            store = Store(item)
-            read = store.read
-            elsewhere = NoiseElsewhere(
-                neighbours=_pooled_noise(item.config, store),
-                past=past_runs(settings.history_path(item.config), item.nodeid),
-            )
-            powers = list(
-                power.power_of(benchmark, read, benchmarks=sharing, elsewhere=elsewhere)
-            )
-            planned.append((item.nodeid, powers))
-            forecast = rounds.stop_forecast(benchmark, powers)
-            if forecast is not None:
-                calls.append(f"{item.nodeid}: {stop_forecast_text(forecast)}")
-            if benchmark.spec.runs:
-                calls += _calls_planned(item, benchmark, read())
+            powers, of_item = _planned(item, sharing)
+        planned.append((item.nodeid, powers))
+        calls += of_item
     if not planned:
         return _no_benchmark_file(session), False
     width = session_of(session.config).width()
-    text = [*power_lines(planned, width)]
-    return [*text, *shown_paragraph(calls, width)], True
+    lines = list(power_lines(planned, width))
+    return [*lines, *shown_paragraph(calls, width)], True
+
+
+def _planned(item: BenchmarkItem, sharing: int) -> tuple[list[Power], list[str]]:
+    """Compute the power of a benchmark's gates, and describe its calls."""
+    from pytest_evalmetrics import rounds  # only if asked for
+    from pytest_evalmetrics.pipeline import power
+    from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere, past_runs
+    from pytest_evalmetrics.reports.sentences.run_notes import stop_forecast_text
+
+    benchmark = as_asked(item.config, item.benchmark)
+    store = Store(item)
+    elsewhere = NoiseElsewhere(
+        neighbours=_pooled_noise(item.config, store),
+        past=past_runs(settings.history_path(item.config), item.nodeid),
+    )
+    planned = power.power_of(
+        benchmark, store.read, benchmarks=sharing, elsewhere=elsewhere
+    )
+    powers = list(planned)
+    calls = []
+    forecast = rounds.stop_forecast(benchmark, powers)
+    if forecast is not None:
+        calls.append(f"{item.nodeid}: {stop_forecast_text(forecast)}")
+    if benchmark.spec.runs:
+        calls += _calls_planned(item, benchmark, store.read())
+    return powers, calls
 
 
 def _no_benchmark_file(session: pytest.Session) -> list[str]:

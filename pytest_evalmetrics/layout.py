@@ -29,7 +29,14 @@ def untrusted(value: object) -> str:
     text = _SPACED.encode(value)
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    letters = []
+    for letter in text:
+        if letter.isprintable():
+            letters.append(letter)
+        else:
+            escape = json.dumps(letter)
+            letters.append(escape[1:-1])
+    return "".join(letters)
 
 
 def compact(value: object) -> str:
@@ -39,22 +46,26 @@ def compact(value: object) -> str:
 
 def shown(value: object, most: int = 160) -> str:
     """Write a value as JSON for a message, cut short."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= most else f"{text[:most]}…"
+    return shortened(json.dumps(value, ensure_ascii=False, default=str), most)
 
 
 def shortened(text: str, length: int = 40) -> str:
     """Cut a text short on a line."""
-    return text if len(text) <= length else text[:length] + "…"
+    if len(text) <= length:
+        return text
+    return f"{text[:length]}…"
 
 
 def one_per_line(entries: Mapping[str, object], indent: int) -> str:
     """Write an object, closed after `indent` spaces, with each entry on one line of a diff."""
     if not entries:
         return "{}"
-    pad = " " * (indent + 2)
-    lines = ",\n".join([f"{pad}{spaced(k)}: {spaced(v)}" for k, v in entries.items()])
-    return f"{{\n{lines}\n{' ' * indent}}}"
+    margin = " " * indent
+    lines = [
+        f"{margin}  {spaced(key)}: {spaced(value)}" for key, value in entries.items()
+    ]
+    text = ",\n".join(lines)
+    return f"{{\n{text}\n{margin}}}"
 
 
 _OF_MANY = {"": "", "is": "are", "has": "have", "was": "were", "counts": "count"}
@@ -62,15 +73,22 @@ _OF_MANY = {"": "", "is": "are", "has": "have", "was": "were", "counts": "count"
 
 def many(count: int, what: str, verb: str = "") -> str:
     """Count things: ``1 task``, ``2 tasks``; with a verb ``1 task is``, ``2 tasks are``."""
-    if count == 1:
-        return f"1 {what} {verb}".rstrip()
-    return f"{count} {what}s {_OF_MANY[verb]}".rstrip()
+    things = what
+    if count != 1:
+        things = f"{what}s"
+    return f"{count} {things} {verb_of(count, verb)}".rstrip()
 
 
 def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
     """Count a part of things: ``1 of 3 tasks has``, ``2 of 3 tasks have``."""
-    of_one = verb if part == 1 else _OF_MANY[verb]
-    return f"{part} of {many(whole, what)} {of_one}".rstrip()
+    return f"{part} of {many(whole, what)} {verb_of(part, verb)}".rstrip()
+
+
+def verb_of(count: int, verb: str) -> str:
+    """Write a verb for a number of things: ``is`` for one, ``are`` for several."""
+    if count == 1:
+        return verb
+    return _OF_MANY[verb]
 
 
 def amount(value: float) -> str:

@@ -29,9 +29,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def answer(given: Namespace, _config: pytest.Config) -> int:
     """Find the run."""
-    from pytest_evalmetrics import compare  # loads numpy
     from pytest_evalmetrics.reports.paragraphs import fitted
+    from pytest_evalmetrics.worse_run import find_culprit  # loads numpy
 
-    lines, is_worse = compare.find_culprit(given)
+    lines, is_worse = find_culprit(given)
     sys.stdout.write(fitted("".join(f"{visible(line)}\n" for line in lines)))
     return int(is_worse)

@@ -12,8 +12,6 @@ _FIELDS = ("task", "sample", "agent", "reward")
 
 def add_to(parser: ArgumentParser) -> None:
     """Declare the runs, and how they are read and judged."""
-    # what was guessed of their files, which is told once
-    parser.set_defaults(guess="")
     parser.add_argument(
         "runs",
         nargs="+",

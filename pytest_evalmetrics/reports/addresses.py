@@ -18,6 +18,8 @@ def of_benchmark(name: str) -> str:
 
 def of_task(result: BenchmarkResult, agent: str, task: str) -> str:
     """Return the part of the page's address that opens a task of an agent."""
-    names = [one.agent for one in result.agents]
-    place = names.index(agent) if agent in names else 0
+    agents = [one.agent for one in result.agents]
+    place = 0
+    if agent in agents:
+        place = agents.index(agent)
     return f"{of_benchmark(result.id)}/a{place}/{quote(task, safe=_KEPT)}"

@@ -22,10 +22,16 @@ from pytest_evalmetrics.reports.sentences.separators import (
     separator_text,
 )
 from pytest_evalmetrics.reports.summary import SIGNS
-from pytest_evalmetrics.reports.wording import fitted_table, number, signed
+from pytest_evalmetrics.reports.wording import (
+    fitted_table,
+    number,
+    signed,
+    signed_interval,
+    two_digits,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.model.separators import Separator
     from pytest_evalmetrics.model.verdicts import Verdict
@@ -64,6 +70,16 @@ class Difference(msgspec.Struct, frozen=True):
     worst: tuple[str, ...] = ()  # the tasks that lost most
     # what the run's agents do otherwise, in words; with the first metric alone
     behaviour: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The run, and the benchmark and the agent where there are several."""
+        return [name for name in (self.run, self.benchmark, self.agent) if name]
+
+    @property
+    def whose(self) -> str:
+        """These names in one text."""
+        return " ".join(self.names)
 
     @property
     def equivalent(self) -> bool | None:
@@ -105,43 +121,43 @@ def _cells(difference: Difference) -> dict[str, str]:
         "first": number(difference.baseline),
         "now": number(difference.value),
         "change": signed(difference.change),
-        "95% interval": "",
-        "p": "",
+        "95% interval": signed_interval(difference.low, difference.high),
+        "p": two_digits(difference.p),
         "tasks": "",
         "worse": "",
         "better": "",
         "churn": "",
-        "same": "",
+        "same": _same_cell(difference),
     }
-    if difference.low is not None:
-        ends = f"{signed(difference.low)}, {signed(difference.high)}"
-        cells["95% interval"] = f"[{ends}]"
-    if difference.p is not None:
-        cells["p"] = f"{difference.p:.2g}"
     if difference.tasks:
         cells["tasks"] = str(difference.tasks)
         cells["worse"] = str(difference.worse)
         cells["better"] = str(difference.better)
     if difference.churn is not None:
         cells["churn"] = f"{difference.churn:.1%}"
-    if difference.equivalent is not None:
-        is_same = difference.equivalent
-        cells["same"] = f"within {difference.margin}" if is_same else "not shown"
     return cells
+
+
+def _same_cell(difference: Difference) -> str:
+    """Say whether the runs are shown to be alike; empty if not asked."""
+    if difference.equivalent is None:
+        return ""
+    if difference.equivalent:
+        return f"within {difference.margin}"
+    return "not shown"
 
 
 def _words(findings: Sequence[Finding]) -> Iterator[str]:
     """Say why differences fail, which tasks are worse, and what these have in common."""
     for finding in findings:
         difference = finding.difference
-        parts = [difference.run, difference.benchmark, difference.agent]
-        whose = " ".join(part for part in parts if part)
-        name = whose if finding.names_metric else f"{whose} {difference.metric}"
+        name = difference.whose
+        if not finding.names_metric:
+            name += f" {difference.metric}"
         if difference.reason:
             yield f"{name}: {difference.reason}"
         if difference.verdict.fails and difference.worst:
-            more = ", ..." if difference.worse > len(difference.worst) else ""
-            yield f"  worse tasks: {', '.join(difference.worst)}{more}"
+            yield f"  worse tasks: {_worst_names(difference)}"
         for separator in finding.separators:
             text = f"{separator_text(separator)}; {separator_basis(separator)}"
             yield f"  in common: {text}"
@@ -150,6 +166,13 @@ def _words(findings: Sequence[Finding]) -> Iterator[str]:
         if not difference.reason and difference.detectable:
             least = f"a loss of {difference.detectable:.3g}"
             yield f"{name}: {least} would be seen with 80 % power"
+
+
+def _worst_names(difference: Difference) -> str:
+    names = list(difference.worst)
+    if difference.worse > len(names):
+        names.append("...")
+    return ", ".join(names)
 
 
 # -- text ------------------------------------------------------------------------------------
@@ -164,16 +187,21 @@ def as_text(findings: Sequence[Finding], first: str) -> str:
     lines = fitted_table(list(rows[0]), cells, width, _DISPENSABLE)
     if max(map(len, lines)) > width:
         lines = _as_blocks(rows)
-    wrapped = TextWrapper(
+    drawn = _drawn([finding.difference for finding in findings], width)
+    title = f"against {visible(first)}"
+    blocks = [[title], lines, drawn, _wrapped(_words(findings), width)]
+    texts = ["\n".join(block) for block in blocks if block]
+    return "\n\n".join(texts) + "\n"
+
+
+def _wrapped(texts: Iterable[str], width: int) -> list[str]:
+    wrapper = TextWrapper(
         width, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
-    words = []
-    for line in _words(findings):
-        words += wrapped.wrap(visible(line))
-    title = f"against {visible(first)}"
-    differences = [finding.difference for finding in findings]
-    blocks = [[title], lines, _drawn(differences, width), words]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    lines = []
+    for text in texts:
+        lines += wrapper.wrap(visible(text))
+    return lines
 
 
 def _as_blocks(rows: Sequence[dict[str, str]]) -> list[str]:
@@ -191,22 +219,24 @@ def _as_blocks(rows: Sequence[dict[str, str]]) -> list[str]:
 def _drawn(differences: Sequence[Difference], width: int) -> list[str]:
     """Draw the changes with their intervals on one scale for each metric."""
     pictures: dict[str, list[Picture]] = {}
+    labels = []
     for difference in differences:
         picture = _picture(difference, width)
         if picture is not None:
             pictures.setdefault(difference.metric, []).append(picture)
+            labels.append(columns_of(picture.label))
     if not pictures:
         return []
     strokes = strokes_of(sys.stdout.encoding)
-    every = [picture for named in pictures.values() for picture in named]
-    columns = max(columns_of(picture.label) for picture in every)
+    columns = max(labels)
     lines = []
-    for named in pictures.values():
-        scale = drawing.scale_of(named, _PICTURE)
-        for picture in named:
-            label = padded(picture.label, columns)
-            lines.append(f"{label}  {drawing.drawn(picture, scale, strokes)}")
-    return [*lines, f"{' ' * columns}  {strokes.zero} no change"]
+    for of_metric in pictures.values():
+        scale = drawing.scale_of(of_metric, _PICTURE)
+        for picture in of_metric:
+            interval = drawing.drawn(picture, scale, strokes)
+            lines.append(f"{padded(picture.label, columns)}  {interval}")
+    lines.append(f"{padded('', columns)}  {strokes.zero} no change")
+    return lines
 
 
 def _picture(difference: Difference, width: int) -> Picture | None:
@@ -214,15 +244,14 @@ def _picture(difference: Difference, width: int) -> Picture | None:
     change = difference.change
     if change is None or difference.low is None or difference.high is None:
         return None
-    parts = [difference.run, difference.benchmark, difference.agent, difference.metric]
-    name = " ".join(part for part in parts if part)
+    name = visible(f"{difference.whose} {difference.metric}")
     return Picture(
         low=difference.low,
         value=change,
         high=difference.high,
         limit=None,
         shows_zero=True,
-        label=both_ends(visible(name), width - _PICTURE - 4),
+        label=both_ends(name, width - _PICTURE - 4),
         text="",
     )
 
@@ -253,7 +282,6 @@ def as_markdown(findings: Sequence[Finding], first: str) -> str:
 
 def _markdown_row(difference: Difference) -> list[str]:
     cells = _cells(difference)
-    parts = [difference.run, difference.benchmark, difference.agent]
     change = cells["change"]
     if difference.low is not None:
         change += f" ({signed(difference.low)} to {signed(difference.high)})"
@@ -261,7 +289,7 @@ def _markdown_row(difference: Difference) -> list[str]:
     if difference.tasks:
         flips = f"{difference.worse} / {difference.better}"
     texts = [
-        " / ".join(part for part in parts if part),
+        " / ".join(difference.names),
         difference.metric,
         f"{cells['first']} -> {cells['now']}",
         change,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         Flip,
     )
 
+    Key = tuple[str, str]  # an agent and a task
+
 SHOWN = 3  # tasks of a benchmark
 _TEXT = 60  # letters of an answer, from both of its ends
 
@@ -46,12 +49,11 @@ class WorseTask(msgspec.Struct, frozen=True):
 
 def strongest(result: BenchmarkResult) -> Check | None:
     """Return the surest comparison that does not hold; None without one."""
-    unmet = [
-        check
-        for check in result.checks
-        if check.verdict is not Verdict.PASS and check.comparison is not None
-    ]
-    return next(iter(triage.in_turn(unmet)), None)
+    unmet = check_wording.unmet(result.checks)
+    for check in triage.in_turn(unmet):
+        if check.comparison is not None:
+            return check
+    return None
 
 
 def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
@@ -59,52 +61,77 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
 
     All have the rewards of one metric: of the first that is worse.
     """
-    unmet = triage.in_turn(
-        check for check in result.checks if check.verdict is not Verdict.PASS
-    )
-    changes: dict[tuple[str, str], TaskChange] = {}
-    named: dict[tuple[str, str], None] = {}
-    metric = ""
-    sign = Direction.HIGHER.sign
-    for check in unmet:
-        agent = check_wording.checked_agent(result, check)
-        named |= dict.fromkeys((agent, task) for task in _names(check))
-        facts = check.comparison
-        if facts is None or metric not in ("", check.name):
-            continue
-        if not metric and facts.worst_tasks:
-            metric = check.name
-            rule = check_wording.rule_of(check)
-            sign = sign if rule is None else rule.sign
-        changes |= {(agent, str(task.task)): task for task in facts.worst_tasks}
-    named |= dict.fromkeys(changes)
+    unmet = triage.in_turn(check_wording.unmet(result.checks))
     # an attempt of each is shown, but not all of them: the rewards of a metric are whole
-    changes = _of_passing(result) | changes
+    changes = _changes_of_passing(result)
+    metric = _first_worse_metric(unmet)
+    sign = Direction.HIGHER.sign
+    if metric is not None:
+        changes |= _changes_of(result, unmet, metric.name)
+        rule = check_wording.rule_of(metric)
+        if rule is not None:
+            sign = rule.sign
     flips = {(flip.agent, flip.task): flip for flip in result.flips}
-    keeps_answers = any(
-        attempt.text for flip in result.flips for attempt in flip.before
-    )
     tasks = []
-    for agent, task in named:
+    for agent, task in _worse_names(result, unmet, metric):
         change = changes.get((agent, task))
         flip = flips.get((agent, task))
         if change is not None or flip is not None:
-            worse = _worse_task(agent, task, change, flip, sign=sign)
-            if not keeps_answers:
-                worse = structs.replace(worse, was=None)
-            tasks.append(worse)
+            tasks.append(_worse_task(agent, task, change, flip, sign=sign))
+    if not _keeps_answers(result):
+        tasks = [structs.replace(task, was=None) for task in tasks]
     return tasks[:most]
 
 
-def _of_passing(result: BenchmarkResult) -> dict[tuple[str, str], TaskChange]:
-    """Return the changes of tasks that the metrics which hold know, by agent and task."""
-    changes: dict[tuple[str, str], TaskChange] = {}
+def _first_worse_metric(unmet: Sequence[Check]) -> Check | None:
+    """Return the first comparison that names worse tasks; None without one."""
+    for check in unmet:
+        if check.comparison is not None and check.comparison.worst_tasks:
+            return check
+    return None
+
+
+def _worse_names(
+    result: BenchmarkResult, unmet: Sequence[Check], metric: Check | None
+) -> list[Key]:
+    """Name the tasks that got worse: those that a check is about, then those of the metric."""
+    names: dict[Key, None] = {}
+    for check in unmet:
+        agent = check_wording.checked_agent(result, check)
+        names |= dict.fromkeys((agent, task) for task in _names(check))
+    if metric is not None:
+        names |= dict.fromkeys(_changes_of(result, unmet, metric.name))
+    return list(names)
+
+
+def _changes_of(
+    result: BenchmarkResult, checks: Sequence[Check], metric: str
+) -> dict[Key, TaskChange]:
+    """Return the changes of the tasks that got worse in a metric, of all agents."""
+    changes: dict[Key, TaskChange] = {}
+    for check in checks:
+        if check.comparison is not None and check.name == metric:
+            agent = check_wording.checked_agent(result, check)
+            for task in check.comparison.worst_tasks:
+                changes[agent, str(task.task)] = task
+    return changes
+
+
+def _changes_of_passing(result: BenchmarkResult) -> dict[Key, TaskChange]:
+    """Return the changes of tasks that the metrics which hold know."""
+    changes: dict[Key, TaskChange] = {}
     for check in result.checks:
         if check.verdict is Verdict.PASS and check.comparison is not None:
             agent = check_wording.checked_agent(result, check)
             for task in check.comparison.worst_tasks:
                 changes.setdefault((agent, str(task.task)), task)
     return changes
+
+
+def _keeps_answers(result: BenchmarkResult) -> bool:
+    """Whether the baseline keeps the answer of any task that flipped."""
+    attempts = chain.from_iterable(flip.before for flip in result.flips)
+    return any(attempt.text for attempt in attempts)
 
 
 def _names(check: Check) -> Iterator[str]:
@@ -131,12 +158,7 @@ def _worse_task(
     sign: float,
 ) -> WorseTask:
     """Join a task's rewards and its answers; `sign` is below 0 where less is better."""
-    if change is not None:
-        rewards = rewards_text(change.baseline, change.current)
-    elif flip is not None:
-        rewards = rewards_text(_rewards(flip.before), _rewards(flip.now))
-    else:
-        rewards = rewards_text((), ())
+    rewards = _rewards_of(change, flip)
     if flip is None:
         return WorseTask(agent=agent, task=task, rewards=rewards)
     passed = _extreme(flip.before, sign)
@@ -154,6 +176,15 @@ def _worse_task(
     )
 
 
+def _rewards_of(change: TaskChange | None, flip: Flip | None) -> str:
+    """Write the rewards of a metric's tasks, or else of the shown attempts."""
+    if change is not None:
+        return rewards_text(change.baseline, change.current)
+    if flip is not None:
+        return rewards_text(_rewards(flip.before), _rewards(flip.now))
+    return rewards_text((), ())
+
+
 def _rewards(attempts: Sequence[Attempt]) -> list[float]:
     return [attempt.reward for attempt in attempts if attempt.reward is not None]
 
@@ -166,7 +197,9 @@ def _extreme(attempts: Sequence[Attempt], sign: float) -> Attempt:
     judged = [attempt for attempt in attempts if attempt.reward is not None]
     if judged:
         return max(judged, key=lambda attempt: sign * (attempt.reward or 0.0))
-    return attempts[0] if attempts else Attempt(sample=0, reward=None)
+    if attempts:
+        return attempts[0]
+    return Attempt(sample=0, reward=None)
 
 
 # -- rewards ---------------------------------------------------------------------------------
@@ -177,8 +210,9 @@ _LISTED = 4  # rewards of a side; of more the mean
 def rewards_text(before: Sequence[float], now: Sequence[float]) -> str:
     """Write the rewards of both sides: ``2/2 -> 0/2`` of passes, ``0.8 0.6 -> 0.1 0``."""
     are_passes = {*before, *now} <= {0.0, 1.0}
-    sides = (_side(rewards, are_passes=are_passes) for rewards in (before, now))
-    return " -> ".join(sides)
+    old = _side(before, are_passes=are_passes)
+    new = _side(now, are_passes=are_passes)
+    return f"{old} -> {new}"
 
 
 def _side(rewards: Sequence[float], *, are_passes: bool) -> str:
@@ -197,14 +231,19 @@ def _side(rewards: Sequence[float], *, are_passes: bool) -> str:
 def task_lines(result: BenchmarkResult) -> Iterator[TaskLine]:
     """Show the tasks that got worse most, each with its answers where there are texts."""
     tasks = worse_tasks(result)
-    several = len({task.agent for task in tasks}) > 1
+    agents = {task.agent for task in tasks}
     for task in tasks:
-        name = f"{task.agent} {task.task}" if several else task.task
+        name = task.task
+        if len(agents) > 1:
+            name = f"{task.agent} {task.task}"
+        was = None
+        if task.was is not None:
+            was = _one_line(task.was)
         yield TaskLine(
             task=visible(name),
             rewards=task.rewards,
             expected=_one_line(task.expected),
-            was=None if task.was is None else _one_line(task.was),
+            was=was,
             now=_one_line(task.now),
             has_answers=task.has_answers,
         )

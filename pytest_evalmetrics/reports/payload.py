@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.model.baseline import AgentDocument
-    from pytest_evalmetrics.model.rollout_table import RowScores, TaskId
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores, TaskId
     from pytest_evalmetrics.reports.html.picture import Picture
 
     Aggregate = Mapping[str, Any]  # NeMo Gym's entry of one agent
@@ -77,45 +79,52 @@ def payload_of(
     folder: Path | None,
 ) -> Payload:
     """Turn a result into builtins and texts; `folder` is the one that processes share."""
-    agents = [agent.agent for agent in result.agents]
-    with_ids = tuple(
-        structs.replace(
-            agent, task_ids=documents[agent.agent].ids or "names", aggregate={}
-        )
-        for agent in result.agents
-    )
     aggregates, large = _apart([agent.aggregate for agent in result.agents])
+    handed = _handed_aggregates(result, aggregates, large, folder)
+    if row_scores is not None:
+        handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
+        handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
     notes = list(result.notes)
     if large:
         tasks = sum(len(aggregate[_GROUPS]) for aggregate in large)
         notes.append(TaskGroupsApart(tasks, GROUPS_FILE))
+    scores = []
+    agents = []
+    for agent in result.agents:
+        document = documents[agent.agent]
+        scores += [compact(document.tasks), compact(document.content)]
+        ids = document.ids or "names"
+        agents.append(structs.replace(agent, task_ids=ids, aggregate={}))
+    reported = structs.replace(result, agents=tuple(agents), notes=tuple(notes))
+    texts = {"task_scores": "\n".join(scores)}
+    texts |= {kind: text.text for kind, text in handed.items()}
+    texts |= page_texts(pictures)
+    return {
+        "entry": result_document(reported),
+        "texts": texts,
+        "files": {kind: text.path for kind, text in handed.items() if text.path},
+        "usage": {},
+        "warnings": [],
+    }
+
+
+def _handed_aggregates(
+    result: BenchmarkResult,
+    aggregates: Sequence[Aggregate],
+    large: Sequence[Aggregate],
+    folder: Path | None,
+) -> dict[str, Handed]:
+    """Write NeMo Gym's entries, and the tasks of very large ones."""
     try:
-        handed = {
+        return {
             "aggregate": write_aggregates(result.id, aggregates, folder),
             "groups": write_aggregates(result.id, large, folder),
         }
     except (TypeError, ValueError) as error:
-        message = (
-            f"the aggregate metrics of {result.name} can't be written as JSON: {error}"
-        )
+        what = f"the aggregate metrics of {result.name}"
         hint = "let the hook pytest_evalmetrics_compute_metrics return builtins only"
+        message = f"{what} can't be written as JSON: {error}"
         raise MetricError(message, hint=hint) from error
-    if row_scores is not None:
-        handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
-        handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
-    scores = []
-    for agent in agents:
-        document = documents[agent]
-        scores += [compact(document.tasks), compact(document.content)]
-    texts = {kind: each.text for kind, each in handed.items()}
-    reported = structs.replace(result, agents=with_ids, notes=tuple(notes))
-    return {
-        "entry": result_document(reported),
-        "texts": {"task_scores": "\n".join(scores), **texts, **page_texts(pictures)},
-        "files": {kind: each.path for kind, each in handed.items() if each.path},
-        "usage": {},
-        "warnings": [],
-    }
 
 
 def result_of(payload: Payload) -> BenchmarkResult:
@@ -240,21 +249,26 @@ def write_aggregates(
 
 def _pieces(benchmark: str, aggregates: Iterable[Aggregate]) -> Iterator[bytes]:
     for number, aggregate in enumerate(aggregates):
-        groups: Any = aggregate.get(_GROUPS)
-        entry = {"benchmark": benchmark, **aggregate}
         if number:
             yield b","
-        if not hasattr(groups, "pieces"):
+        groups: Any = aggregate.get(_GROUPS)
+        entry = {"benchmark": benchmark, **aggregate}
+        if hasattr(groups, "pieces"):
+            del entry[_GROUPS]
+            yield msgspec.json.encode(entry)[:-1]
+            yield b',"%b":[' % _GROUPS.encode()
+            yield from _separated(groups.pieces())
+            yield b"]}"
+        else:
             yield msgspec.json.encode(entry)
-            continue
-        del entry[_GROUPS]
-        yield msgspec.json.encode(entry)[:-1]
-        yield b',"%b":[' % _GROUPS.encode()
-        for at, piece in enumerate(groups.pieces()):
-            if at:
-                yield b","
-            yield piece
-        yield b"]}"
+
+
+def _separated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield pieces with commas between them."""
+    for at, piece in enumerate(pieces):
+        if at:
+            yield b","
+        yield piece
 
 
 # -- rows ------------------------------------------------------------------------------------
@@ -282,15 +296,12 @@ def _scored_rows(scored: RowScores) -> Iterator[_ScoredRow]:
         order = np.argsort(table.read_as)
     for start in range(0, len(order), _BLOCK):
         rows = order[start : start + _BLOCK]
-        columns = [table.scores[name][rows].tolist() for name in scored.names]
         agents = table.agent[rows].tolist()
         tasks = table.task[rows].tolist()
         samples = table.sample[rows].tolist()
+        columns = [_column(table, name, rows) for name in scored.names]
         for at in range(len(rows)):
-            # NaN is the one number that is not equal to itself
-            values = (
-                column[at] if column[at] == column[at] else None for column in columns
-            )
+            values = [column[at] for column in columns]
             yield _ScoredRow(
                 index=start + at,
                 agent=table.agents[agents[at]],
@@ -298,6 +309,17 @@ def _scored_rows(scored: RowScores) -> Iterator[_ScoredRow]:
                 sample=samples[at],
                 scores=dict(zip(scored.names, values, strict=True)),
             )
+
+
+def _column(
+    table: RolloutTable, score: str, rows: NDArray[np.int64]
+) -> list[float | None]:
+    """Return a score of some rows as Python's numbers; None where it is missing."""
+    values = table.scores[score][rows]
+    column: list[float | None] = values.tolist()
+    for at in np.flatnonzero(np.isnan(values)).tolist():
+        column[at] = None
+    return column
 
 
 def rollout_lines(scored: RowScores) -> Iterator[bytes]:
@@ -311,7 +333,9 @@ def rollout_lines(scored: RowScores) -> Iterator[bytes]:
     for row in _scored_rows(scored):
         added = _added_keys(row)
         answers = decoder.decode(scored.answers(row.index))
-        kept = answers[0] if answers else {"item": {}}
+        kept: dict[str, Any] = {"item": {}}
+        if answers:
+            kept = answers[0]
         item = kept["item"]
         mark: dict[str, object] = {
             "added": [key for key in added if key not in item],
@@ -323,20 +347,30 @@ def rollout_lines(scored: RowScores) -> Iterator[bytes]:
 
 def _added_keys(row: _ScoredRow) -> dict[str, object]:
     """Return what a rollout's line has beside the row's own keys."""
-    scores = {
-        name: int(score) if name in COUNTED_SCORES and score is not None else score
-        for name, score in row.scores.items()
-    }
     added: dict[str, object] = {
         "_ng_task_index": row.task,
         "_ng_rollout_index": row.sample,
     }
     if row.agent != _AGENT:
         added["agent_ref"] = {"name": row.agent}
-    added |= {name: score for name, score in scores.items() if name not in _USAGE}
-    usage = {name: scores.get(name) for name in _USAGE}
-    added["usage"] = {name: used for name, used in usage.items() if used is not None}
-    return added
+    scores = _with_whole_counts(row.scores)
+    usage: dict[str, float] = {}
+    for name in _USAGE:
+        used = scores.pop(name, None)
+        if used is not None:
+            usage[name] = used
+    return {**added, **scores, "usage": usage}
+
+
+def _with_whole_counts(scores: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Write counts as integers."""
+    whole: dict[str, float | None] = {}
+    for name, score in scores.items():
+        if score is not None and name in COUNTED_SCORES:
+            whole[name] = int(score)
+        else:
+            whole[name] = score
+    return whole
 
 
 class _RowError(msgspec.Struct, frozen=True):
@@ -367,7 +401,6 @@ def row_lines(benchmark: str, scored: RowScores) -> Iterator[bytes]:
     encoder = msgspec.json.Encoder()
     for row in _scored_rows(scored):
         failed = scored.failed.get(row.index, {})
-        reasons = scored.reasons(row.index)
         line = _RowLine(
             benchmark=benchmark,
             index=row.index,
@@ -380,6 +413,13 @@ def row_lines(benchmark: str, scored: RowScores) -> Iterator[bytes]:
                 for lacking, failure in failed.items()
             ],
             requests=msgspec.Raw(scored.requests(row.index)),
-            reasons=msgspec.UNSET if reasons == b"[]" else msgspec.Raw(reasons),
+            reasons=_raw(scored.reasons(row.index)),
         )
         yield encoder.encode(line) + b"\n"
+
+
+def _raw(reasons: bytes) -> msgspec.Raw | msgspec.UnsetType:
+    """Put a JSON array into a line, which has none of an empty one."""
+    if reasons == b"[]":
+        return msgspec.UNSET
+    return msgspec.Raw(reasons)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.layout import visible
@@ -33,6 +33,7 @@ _SOURCES: Final = {
     PowerSource.ASSUMPTION: ", if pass rates are spread evenly",
     PowerSource.NOTHING: "",
 }
+_MARGIN: Final = "  "
 _NOTE: Final = (
     "detects: the smallest drop that is found in 80 % of runs, if only sampling varies between "
     "them; needs: the rollouts of each task, on both sides, that detect max_drop."
@@ -56,49 +57,80 @@ def power_lines(
     width
         The columns of a terminal; None leaves lines as they are.
     """
-    notes = []
-    is_worst = False
+    remarks = [_NOTE]
+    if _has_worst(planned):
+        remarks.append(_WORST)
     for item, powers in planned:
-        agents = {power.agent for power in powers}
-        for (agent, source), group in groupby(
-            powers, key=lambda power: (power.agent, power.source)
-        ):
-            of_agent = f", {agent}" if len(agents) > 1 else ""
-            together = list(group)
-            yield from broken(visible(f"{item}{of_agent}{_SOURCES[source]}"), width)
-            rows = [_cells(power) for power in together]
-            room = None if width is None else width - 2
-            table = wording.fitted_table(_HEADER, rows, room, _DISPENSABLE)
-            yield from (f"  {line}" for line in table)
-            is_worst = is_worst or any(power.is_worst for power in together)
+        yield from _tables(item, powers, width)
         yield ""
-        for power in powers:
-            gap = gap_text(power)
-            if gap:
-                metric = f"{power.metric}: " if power.metric else ""
-                notes.append(f"note: {item}: {metric}{gap}")
-    for text in [_NOTE, *([_WORST] if is_worst else []), *notes]:
+        remarks += _gaps(item, powers)
+    for text in remarks:
         yield from broken(visible(text), width, indent=2)
+
+
+def _has_worst(planned: Sequence[tuple[str, Sequence[Power]]]) -> bool:
+    """Whether a number is that of the worst case."""
+    shown = chain.from_iterable(powers for _, powers in planned)
+    return any(power.is_worst for power in shown)
+
+
+def _tables(item: str, powers: Sequence[Power], width: int | None) -> Iterator[str]:
+    """Write a table for each agent of a benchmark, and each source of its numbers."""
+    agents = {power.agent for power in powers}
+    room = width
+    if room is not None:
+        room -= len(_MARGIN)
+    for (agent, source), group in groupby(powers, key=_group_of):
+        title = item
+        if len(agents) > 1:
+            title += f", {agent}"
+        yield from broken(visible(f"{title}{_SOURCES[source]}"), width)
+        rows = [_cells(power) for power in group]
+        for line in wording.fitted_table(_HEADER, rows, room, _DISPENSABLE):
+            yield f"{_MARGIN}{line}"
+
+
+def _group_of(power: Power) -> tuple[str, PowerSource]:
+    return power.agent, power.source
+
+
+def _gaps(item: str, powers: Sequence[Power]) -> Iterator[str]:
+    """Say why a number is not known."""
+    for power in powers:
+        gap = gap_text(power)
+        if gap and power.metric:
+            yield f"note: {item}: {power.metric}: {gap}"
+        elif gap:
+            yield f"note: {item}: {gap}"
 
 
 def _cells(power: Power) -> tuple[str, ...]:
     """Write the cells of a line."""
-    mark = "<= " if power.is_worst else ""
     detects = "unknown"
-    needed = "-"
     if math.isfinite(power.mde):
-        detects = f"{mark}{wording.number(power.mde)}"
-        if power.needed is not None and power.max_drop > 0:
-            needed = f"{mark}{power.needed}"
-        elif (
-            power.max_drop > 0 and power.source is not PowerSource.BASELINE_AND_ROLLOUTS
-        ):
-            needed = "more than 1024"
+        detects = f"{_mark(power)}{wording.number(power.mde)}"
     return (
         power.metric,
         str(power.tasks),
         str(power.rollouts),
         detects,
         wording.number(power.max_drop),
-        needed,
+        _needed(power),
     )
+
+
+def _mark(power: Power) -> str:
+    if power.is_worst:
+        return "<= "
+    return ""
+
+
+def _needed(power: Power) -> str:
+    """Write how many rollouts of each task detect the drop that matters."""
+    if not math.isfinite(power.mde) or power.max_drop <= 0:
+        return "-"
+    if power.needed is not None:
+        return f"{_mark(power)}{power.needed}"
+    if power.source is PowerSource.BASELINE_AND_ROLLOUTS:
+        return "-"
+    return "more than 1024"

@@ -54,11 +54,15 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
     def array(self, kind: str) -> Iterator[bytes]:
         """Yield the texts of all benchmarks as one JSON array."""
         ids = self.kept.ids(kind)
-        yield b"["
-        for i, item_id in enumerate(ids):
-            yield b",\n" if i else b"\n"
+        if not ids:
+            yield b"[]\n"
+            return
+        yield b"[\n"
+        for at, item_id in enumerate(ids):
+            if at:
+                yield b",\n"
             yield from self.kept.pieces(item_id, kind)
-        yield b"\n]\n" if ids else b"]\n"
+        yield b"\n]\n"
 
 
 def _aggregate_metrics(run: FinishedRun) -> Files:
@@ -91,21 +95,23 @@ def _row_scores(run: FinishedRun) -> Files:
     """Write the scores and requests of each row of benchmarks with scorers."""
     scored = run.kept.ids("row_scores")
     if run.names or scored:
-        pieces = (run.kept.pieces(item_id, "row_scores") for item_id in scored)
-        yield "row_scores.jsonl", chain.from_iterable(pieces)
+        texts = [run.kept.pieces(item_id, "row_scores") for item_id in scored]
+        yield "row_scores.jsonl", chain.from_iterable(texts)
 
 
 def _rollouts(run: FinishedRun) -> Files:
     """Write generated rollouts in a form that ``rollouts:`` reads, one file per benchmark."""
     generated = run.kept.ids("rollouts")
-    names: Counter[str] = Counter()
+    if len(generated) == 1:
+        yield "rollouts.jsonl", run.kept.pieces(generated[0], "rollouts")
+        return
+    taken: Counter[str] = Counter()
     for item_id in generated:
         name = re.sub(r"[^\w.-]+", "-", item_id.replace("::", "_")).strip("-")
-        names[name] += 1
-        if names[name] > 1:
-            name = f"{name}-{names[name]}"
-        file = "rollouts.jsonl" if len(generated) == 1 else f"rollouts/{name}.jsonl"
-        yield file, run.kept.pieces(item_id, "rollouts")
+        taken[name] += 1
+        if taken[name] > 1:
+            name = f"{name}-{taken[name]}"
+        yield f"rollouts/{name}.jsonl", run.kept.pieces(item_id, "rollouts")
 
 
 def _code_quality(run: FinishedRun) -> Files:
@@ -148,13 +154,13 @@ def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
 
 def _with_each_estimate_once(result: BenchmarkResult) -> BenchmarkResult:
     """Leave out the estimate of a check where it is among those of its agent."""
-    checks = tuple(
-        structs.replace(check, estimate=None)
-        if check.estimate == estimate_below(result, check)
-        else check
-        for check in result.checks
-    )
-    return structs.replace(result, checks=checks)
+    checks = []
+    for check in result.checks:
+        if check.estimate == estimate_below(result, check):
+            checks.append(structs.replace(check, estimate=None))
+        else:
+            checks.append(check)
+    return structs.replace(result, checks=tuple(checks))
 
 
 def as_json(value: Mapping[str, object]) -> bytes:
@@ -164,8 +170,12 @@ def as_json(value: Mapping[str, object]) -> bytes:
         data = msgspec.json.encode(value)
     except (OverflowError, TypeError, UnicodeEncodeError):
         # a number of more than 64 bits; half of a surrogate pair, such as of a file's name
-        return (text if len(text) > _LARGE else json.dumps(value, indent=2)).encode()
-    return data if len(data) > _LARGE else msgspec.json.format(data, indent=2)
+        if len(text) <= _LARGE:
+            text = json.dumps(value, indent=2)
+        return text.encode()
+    if len(data) > _LARGE:
+        return data
+    return msgspec.json.format(data, indent=2)
 
 
 # -- running reporters -----------------------------------------------------------------------
@@ -195,9 +205,9 @@ class Reporter(Protocol):
 
 def chosen_reporters(names: Sequence[str] | None) -> list[str]:
     """List the reporters of a run: what was asked for, else all there are, ours first."""
-    if names is not None:
-        return [reporters.find(name).name for name in dict.fromkeys(names)]
-    return list(dict.fromkeys((*_BUILTIN, *reporters.names())))
+    if names is None:
+        return list(dict.fromkeys((*_BUILTIN, *reporters.names())))
+    return [reporters.find(name).name for name in dict.fromkeys(names)]
 
 
 def write_reports(
@@ -209,18 +219,27 @@ def write_reports(
     with run.kept:
         for name in run.names or chosen_reporters(None):
             try:
-                target = reporters.find(name).target
-                paths += _written(target, run, prefix)
+                # of a reporter that fails the files before are kept
+                paths += _written(name, run, prefix)
             except EvalMetricsError as error:
                 errors.append(error)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - sys.exit() would end the session
-                what = f"the reporter {name!r} failed: {type(error).__name__}: {error}"
-                hint = f"fix {origin(target)}, or skip it with --evalmetrics-reporters"
-                errors.append(ArtifactError(what, hint=hint))
     return paths, errors
 
 
-def _written(target: object, run: FinishedRun, prefix: str) -> Iterator[Path]:
+def _written(name: str, run: FinishedRun, prefix: str) -> Iterator[Path]:
+    """Let a reporter write its files; an error of any kind names the reporter."""
+    target = reporters.find(name).target
+    try:
+        yield from _files_of(target, run, prefix)
+    except EvalMetricsError:
+        raise
+    except (Exception, SystemExit) as error:  # sys.exit() would end the session
+        what = f"the reporter {name!r} failed: {type(error).__name__}: {error}"
+        hint = f"fix {origin(target)}, or skip it with --evalmetrics-reporters"
+        raise ArtifactError(what, hint=hint) from error
+
+
+def _files_of(target: object, run: FinishedRun, prefix: str) -> Iterator[Path]:
     for writer in _BUILTIN.values():
         if target is writer:
             for suffix, pieces in writer(run):
@@ -228,7 +247,9 @@ def _written(target: object, run: FinishedRun, prefix: str) -> Iterator[Path]:
             return
     Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
     # the user's: a function, or a class with `write`
-    reporter = target() if inspect.isclass(target) else target
+    reporter = target
+    if inspect.isclass(target):
+        reporter = target()
     write = cast("Reporter", getattr(reporter, "write", reporter))
     paths = write(run.document, prefix)
     if isinstance(paths, str | os.PathLike):

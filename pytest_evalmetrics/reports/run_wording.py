@@ -23,6 +23,7 @@ from pytest_evalmetrics.reports.check_wording import (
     is_tested,
     is_unproven_drop,
     rule_of,
+    unmet,
     word_of_result,
 )
 from pytest_evalmetrics.reports.sentences import stale_text
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.history import HistoryPoint
-    from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
 
 _WORDS = (
     Verdict.PASS,
@@ -40,6 +41,12 @@ _WORDS = (
     Verdict.INCONCLUSIVE,
     Verdict.FAIL,
 )
+# the order of benchmarks
+_FAILING = 0
+_WARNING = 1
+_UNPROVEN = 2
+_PASSING = 3
+_EXPECTED_TO_FAIL = 4
 _UNGATED = {Gate.DATA, Gate.EXPECT}  # these judge no metric
 
 
@@ -54,12 +61,12 @@ def verdict_counts(report: RunReport) -> str:
     known = sum(result.xfail and result.verdict.fails for result in results)
     if known:
         parts[-1] += f" ({known} known, by xfail)"
-    others = (
-        (len(report.not_evaluated), "not evaluated"),
-        (len(report.skipped), "skipped"),
-        (len(report.deselected), "deselected"),
-    )
-    parts += [f"{count} {what}" for count, what in others if count]
+    without_result = {
+        "not evaluated": len(report.not_evaluated),
+        "skipped": len(report.skipped),
+        "deselected": len(report.deselected),
+    }
+    parts += [f"{count} {what}" for what, count in without_result.items() if count]
     return ", ".join(parts)
 
 
@@ -79,7 +86,9 @@ def false_alarms(results: Sequence[BenchmarkResult]) -> str:
     if not levels:
         return ""
     expected = sum(levels)
-    rate = f"{expected:.2g} a run" if expected >= 1 else f"1 in {1 / expected:.0f} runs"
+    rate = f"1 in {1 / expected:.0f} runs"
+    if expected >= 1:
+        rate = f"{expected:.2g} a run"
     tested = many(len(levels), "benchmark", "is")
     return f"false alarms where nothing changed: at most {rate} ({tested} tested)"
 
@@ -89,19 +98,21 @@ def unknown_noise(results: Sequence[BenchmarkResult]) -> str:
     unknown = [result for result in results if _has_unknown_noise(result)]
     if not unknown:
         return ""
-    of = "" if len(results) == 1 else f" for {many(len(unknown), 'benchmark')}"
+    text = "the noise between runs is unknown"
+    if len(results) > 1:
+        text += f" for {many(len(unknown), 'benchmark')}"
     return (
-        f"the noise between runs is unknown{of} (one run in the baseline, no neighbours, "
+        f"{text} (one run in the baseline, no neighbours, "
         "no history): record more runs, or declare `run_noise:`"
     )
 
 
 def _has_unknown_noise(result: BenchmarkResult) -> bool:
-    return any(
-        check.comparison is not None
-        and check.comparison.run_noise is NoiseSource.UNKNOWN
-        for check in result.checks
-    )
+    for check in result.checks:
+        facts = check.comparison
+        if facts is not None and facts.run_noise is NoiseSource.UNKNOWN:
+            return True
+    return False
 
 
 def _levels(result: BenchmarkResult) -> Iterator[float]:
@@ -118,17 +129,21 @@ def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
     bounds: dict[type, float] = {}
     for check in result.checks:
         if isinstance(check.bound, SingleTasksBound | SlicesBound):
-            unseen = any(
-                isinstance(reason, SingleTasksUnseen) and not reason.sees_some
-                for reason in check.reasons
-            )
-            if not unseen:
+            if not _is_unseen(check):
                 bounds[type(check.bound)] = check.bound.alpha
         elif isinstance(check.bound, MoveBound | OrderBound):
             # the limits of an agent share one level
             agents = max(len(result.agents), 1)
             bounds[MoveBound] = check.bound.alpha * agents
     yield from bounds.values()
+
+
+def _is_unseen(check: Check) -> bool:
+    """Whether the rollouts are too few for any single task to fail."""
+    for reason in check.reasons:
+        if isinstance(reason, SingleTasksUnseen) and not reason.sees_some:
+            return True
+    return False
 
 
 def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:
@@ -138,12 +153,15 @@ def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:
 
 def _turn(result: BenchmarkResult) -> tuple[int, float, float]:
     if result.xfail:
-        return 4, 0.0, 0.0
+        return _EXPECTED_TO_FAIL, 0.0, 0.0
     if result.verdict is Verdict.PASS:
-        return 3 if not has_unproven_drop(result) else 2, 0.0, 0.0
-    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
-    _, p, loss = min(map(triage.evidence, unmet))
-    return 1 if result.verdict is Verdict.WARN else 0, p, loss
+        if has_unproven_drop(result):
+            return _UNPROVEN, 0.0, 0.0
+        return _PASSING, 0.0, 0.0
+    _, p, loss = min(map(triage.evidence, unmet(result.checks)))
+    if result.verdict is Verdict.WARN:
+        return _WARNING, p, loss
+    return _FAILING, p, loss
 
 
 def has_unproven_drop(result: BenchmarkResult) -> bool:
@@ -164,22 +182,23 @@ def drifts_by_benchmark(report: RunReport) -> dict[str, tuple[str, ...]]:
 
 def stale_baselines(results: Iterable[BenchmarkResult]) -> list[str]:
     """Say which baselines are too old, the oldest first."""
-    stale = [result for result in results if result.stale is not None]
-    stale.sort(key=lambda result: -(result.stale.days if result.stale else 0))
-    return [
-        f"{result.name}: {stale_text(result.stale)}"
-        for result in stale
-        if result.stale is not None
+    stale = [
+        (result.name, result.stale) for result in results if result.stale is not None
     ]
+    stale.sort(key=lambda named: named[1].days, reverse=True)
+    return [f"{name}: {stale_text(baseline)}" for name, baseline in stale]
 
 
 def lost_ones(report: RunReport) -> list[tuple[str, str]]:
     """List the benchmarks and tests without a complete result, each with the reason."""
     ended = broken_off(report)
-    return [
-        (item, "was not evaluated to its end" if item in ended else "was not evaluated")
-        for item in report.not_evaluated
-    ]
+    lost = []
+    for item in report.not_evaluated:
+        reason = "was not evaluated"
+        if item in ended:
+            reason = "was not evaluated to its end"
+        lost.append((item, reason))
+    return lost
 
 
 def broken_off(report: RunReport) -> set[str]:

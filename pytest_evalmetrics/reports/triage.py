@@ -38,10 +38,11 @@ def strength(check: Check) -> tuple[int, float, float]:
     facts = check.comparison
     p = 1.0
     drop = 0.0
-    if facts is not None and facts.p_adjusted is not None:
-        p = facts.p_adjusted
-    if facts is not None and facts.drop is not None:
-        drop = facts.drop
+    if facts is not None:
+        if facts.p_adjusted is not None:
+            p = facts.p_adjusted
+        if facts.drop is not None:
+            drop = facts.drop
     return rank, p, -drop
 
 
@@ -68,14 +69,13 @@ def in_turn(checks: Iterable[Check]) -> list[Check]:
     for check in checks:
         own = evidence(check)
         surest[check.agent] = min(own, surest.get(check.agent, own))
-    return sorted(
-        checks,
-        key=lambda check: (
-            strength(check)[0],
-            surest[check.agent],
-            check.comparison is not None,
-        ),
-    )
+
+    def turn(check: Check) -> tuple[int, tuple[int, float, float], bool]:
+        rank, _, _ = strength(check)
+        is_of_metric = check.comparison is not None
+        return rank, surest[check.agent], is_of_metric
+
+    return sorted(checks, key=turn)
 
 
 def leading(result: BenchmarkResult) -> Check | None:
@@ -88,8 +88,9 @@ def leading(result: BenchmarkResult) -> Check | None:
         checks = [check for check in checks if _turn_of(check) in _OF_METRICS]
     if not checks:
         return None
-    agent = in_turn(checks)[0].agent
-    return min((check for check in checks if check.agent == agent), key=_turn_of)
+    surest = in_turn(checks)[0]
+    of_agent = [check for check in checks if check.agent == surest.agent]
+    return min(of_agent, key=_turn_of)
 
 
 _OF_METRICS = (1, 2)
@@ -128,12 +129,18 @@ def folded(results: Sequence[BenchmarkResult]) -> set[str]:
     explained: set[str] = set()
     room = _ROOM
     for cause in _causes(results):
-        # a cause without metrics is one that could not be judged
-        room -= _LINES if cause.metrics else _FEW_LINES
+        room -= _lines_of(cause)
         if room < 0:
             break
         explained.add(cause.first)
     return red - explained
+
+
+def _lines_of(cause: _Cause) -> int:
+    """Return the lines that the first benchmark of a cause may take."""
+    if cause.metrics:
+        return _LINES
+    return _FEW_LINES  # without metrics it could not be judged
 
 
 class CauseLines(msgspec.Struct, frozen=True, array_like=True):
@@ -163,8 +170,7 @@ def triage(results: Sequence[BenchmarkResult]) -> list[CauseLines]:
 
 def _described(cause: _Cause, red: int) -> CauseLines:
     name = cause.first.rpartition("::")[2]
-    is_alone = len(cause.ids) == 1
-    if is_alone:
+    if len(cause.ids) == 1:
         head = f"{cause.verdict} {name}"
         case = cause.reason
     else:
@@ -218,16 +224,18 @@ class _Cause(msgspec.Struct, frozen=True):
 
 def _causes(results: Sequence[BenchmarkResult]) -> list[_Cause]:
     """Group failing checks: drops by agent and metric, others by their reason, too."""
-    names = {agent.agent for result in results for agent in result.agents}
     cases = sorted(_cases(results), key=lambda case: strength(case.check))
     groups: dict[Hashable, list[_Case]] = {}
     for case in cases:
         agent = checked_agent(case.result, case.check)
         key = (case.check.verdict, agent, case.metric, _kinds(case.check))
         groups.setdefault(key, []).append(case)
-    causes = [_cause(group, several=len(names) > 1) for group in groups.values()]
-    joined = _joined(causes)
-    return sorted(joined, key=lambda each: (_RED.index(each.verdict), -len(each.ids)))
+    agents = {agent.agent for result in results for agent in result.agents}
+    several = len(agents) > 1
+    causes = [_cause(group, several=several) for group in groups.values()]
+    joined = _joined_agents(_joined_metrics(causes))
+    joined.sort(key=lambda cause: (_RED.index(cause.verdict), -len(cause.ids)))
+    return joined
 
 
 def _cases(results: Sequence[BenchmarkResult]) -> Iterator[_Case]:
@@ -258,18 +266,21 @@ def _kind(reason: kinds.Reason) -> Hashable:
 
 
 def _cause(cases: Sequence[_Case], *, several: bool) -> _Cause:
+    """Describe the checks that fail for one reason; `several` agents are named."""
     first = cases[0]
-    falls = first.check.verdict is Verdict.FAIL
     agent = checked_agent(first.result, first.check)
     agents: tuple[str, ...] = ()
     if several and agent not in ("", UNNAMED_AGENT):
         agents = (agent,)
+    metrics: tuple[str, ...] = ()
+    if first.check.verdict is Verdict.FAIL:
+        metrics = (first.metric,)
     return _Cause(
         verdict=first.check.verdict,
         agents=agents,
         kind=_kinds(first.check),
         reason=reason_of(_without_place(first.check)),
-        metrics=(first.metric,) if falls else (),
+        metrics=metrics,
         parts=_distinct([case.part for case in cases if case.part]),
         ids=_distinct([case.result.id for case in cases]),
     )
@@ -286,12 +297,8 @@ def _without_place(check: Check) -> Check:
     return structs.replace(check, reasons=tuple(reasons))
 
 
-def _joined(causes: Sequence[_Cause]) -> list[_Cause]:
-    """Join the metrics that the same benchmarks of an agent fail for, then alike agents."""
-    return _joined_agents(_joined_metrics(causes))
-
-
 def _joined_metrics(causes: Sequence[_Cause]) -> list[_Cause]:
+    """Join the metrics that the same benchmarks of an agent fail for."""
     joined: dict[Hashable, _Cause] = {}
     for at, cause in enumerate(causes):
         key: Hashable = at
@@ -310,6 +317,7 @@ def _joined_metrics(causes: Sequence[_Cause]) -> list[_Cause]:
 
 
 def _joined_agents(causes: Sequence[_Cause]) -> list[_Cause]:
+    """Join the agents that fail for the same reason in the same benchmarks."""
     joined: dict[Hashable, _Cause] = {}
     for cause in causes:
         key = (

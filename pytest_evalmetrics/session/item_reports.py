@@ -49,11 +49,7 @@ def attach(
     payloads: list[Payload] | None = item.stash.get(PAYLOADS, None)
     if payloads is None:
         return
-    for payload in payloads:
-        entry = payload["entry"]
-        # by a mark of the test, or by the benchmark file if pytest accepts the failure
-        is_marked = report.skipped and hasattr(report, "wasxfail")
-        entry["xfail"] = is_marked or (entry["xfail"] and not report.failed)
+    _mark_expected_failures(payloads, report)
     # nothing else fails without an exception
     if report.failed and call.excinfo is None:
         vars(report)[_PASSES_WRONGLY] = True
@@ -63,8 +59,19 @@ def attach(
         payloads.clear()
     if report.failed and call.excinfo is not None:
         _show(report, call.excinfo.value, item.config)
-    if not is_benchmark(item) and report.passed and report.when == "call":
+    if report.passed and report.when == "call" and not is_benchmark(item):
         _end_checks(item)
+
+
+def _mark_expected_failures(
+    payloads: Sequence[Payload], report: pytest.TestReport
+) -> None:
+    """Say of each result whether its failure is expected."""
+    is_marked = report.skipped and hasattr(report, "wasxfail")
+    for payload in payloads:
+        entry = payload["entry"]
+        # by a mark of the test, or by the benchmark file if pytest accepts the failure
+        entry["xfail"] = is_marked or (entry["xfail"] and not report.failed)
 
 
 def take_results(report: pytest.TestReport) -> Sequence[Payload] | None:

@@ -57,13 +57,11 @@ def page_texts(pictures: Mapping[str, Picture]) -> dict[str, str]:
     tasks = as_data(listed)
     while len(tasks) > _TASKS:
         share = _SPARE * _TASKS / len(tasks)
-        listed = {
-            agent: first(own, int(share * len(own.ids)))
-            for agent, own in listed.items()
-        }
+        for agent, columns in listed.items():
+            listed[agent] = first(columns, int(share * len(columns.ids)))
         tasks = as_data(listed)
     summaries = {agent: picture.about for agent, picture in pictures.items()}
-    brief = {agent: first(own, _BRIEF) for agent, own in listed.items()}
+    brief = {agent: first(columns, _BRIEF) for agent, columns in listed.items()}
     return {
         "about": as_data(summaries).decode(),
         "brief": as_data(brief).decode(),
@@ -79,7 +77,9 @@ def _conversations(pictures: Mapping[str, Picture]) -> str:
         agent: fitting(picture.conversations, most)
         for agent, picture in pictures.items()
     }
-    return as_data(talks).decode() if any(talks.values()) else ""
+    if not any(talks.values()):
+        return ""
+    return as_data(talks).decode()
 
 
 # -- what fits into the page -----------------------------------------------------------------
@@ -141,29 +141,54 @@ class Describe(Protocol):
 
 def fit(parts: Sequence[PagePart], describe: Describe) -> LeftOut:
     """Choose the parts that fit into the page; return what is left out."""
-    left = LIMIT
-    rows = _ROWS
-    rooms = {True: _FAILING, False: _ABOUT}
-    used = {True: 0, False: 0}
+    _list_rows(parts)
+    passing = _Room(_ABOUT)
+    failing = _Room(_FAILING)
     for part in parts:
-        if not part.fails and len(part.row) > rows:
+        if not part.in_overview or not part.detailed:
             continue
-        rows -= len(part.row)
-        left -= len(part.row)
-        part.in_overview = True
-        if not part.detailed:
-            continue
-        is_full = used[part.fails] > _FULL * rooms[part.fails]
-        text = b"" if is_full else describe(part.name)
-        if text and used[part.fails] + len(text) <= rooms[part.fails]:
-            used[part.fails] += len(text)
-            part.about = text
-        elif part.fails:
+        room = passing
+        if part.fails:
+            room = failing
+        part.about = room.taken_by(part, describe)
+        if part.fails and not part.about:
             part.about = describe(part.name, short=True)
             part.is_short = True
-    left -= sum(len(part.about) for part in parts)
-    _list_tasks(parts, left)
-    with_tasks = list(filter(_has_tasks, parts))
+    used = sum(len(part.row) for part in parts if part.in_overview)
+    used += sum(len(part.about) for part in parts)
+    _list_tasks(parts, LIMIT - used)
+    return _left_out(parts)
+
+
+def _list_rows(parts: Sequence[PagePart]) -> None:
+    """Choose the benchmarks of the overview: those that fail, and others that fit."""
+    left = _ROWS
+    for part in parts:
+        if part.fails or len(part.row) <= left:
+            part.in_overview = True
+            left -= len(part.row)
+
+
+class _Room:
+    """A number of bytes for the pages of benchmarks."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._used = 0
+
+    def taken_by(self, part: PagePart, describe: Describe) -> bytes:
+        """Return a benchmark's page without its tasks; empty if there is no room for it."""
+        if self._used > _FULL * self._size:
+            return b""
+        text = describe(part.name)
+        if self._used + len(text) > self._size:
+            return b""
+        self._used += len(text)
+        return text
+
+
+def _left_out(parts: Sequence[PagePart]) -> LeftOut:
+    with_tasks = [part for part in parts if _has_tasks(part)]
     return LeftOut(
         rows=sum(not part.in_overview for part in parts),
         about=sum(part.in_overview and not part.about for part in parts),
@@ -179,7 +204,9 @@ def _has_tasks(part: PagePart) -> bool:
 
 def _list_tasks(parts: Sequence[PagePart], left: int) -> None:
     """Choose whose tasks are listed in so many bytes, and how many of them."""
-    for part in filter(_has_tasks, parts):
+    for part in parts:
+        if not _has_tasks(part):
+            continue
         if part.talks + part.brief <= left:
             part.has_talks = part.talks > 0
             left -= part.talks
@@ -225,18 +252,16 @@ def page(
     results = {result.id: result for result in in_order(report.benchmarks)}
 
     def describe(name: str, *, short: bool = False) -> bytes:
+        result = results[name]
         runs = report.history.get(name, ())
-        metrics = metrics_of(results[name])
-        text = as_data(about(results[name], metrics, runs, short=short))
+        view = about(result, metrics_of(result), runs, short=short)
         # the summary of its tasks is put in as the text that it is
-        summary = b"" if short else kept.read(name, "about")
-        return b'{"pictures":%b,%b' % (summary or b"{}", text[1:])
+        summary = b""
+        if not short:
+            summary = kept.read(name, "about")
+        return b'{"pictures":%b,%b' % (summary or b"{}", as_data(view)[1:])
 
-    parts = []
-    for at, result in enumerate(results.values()):
-        runs = report.history.get(result.id, ())
-        examples = _EXAMPLES if at < _WITH_EXAMPLES else 0
-        parts.append(_part(result, kept, runs, examples=examples))
+    parts = _parts(report, list(results.values()), kept)
     left_out = fit(parts, describe)
     head, tail = _shell(static_page(report))
     yield head
@@ -244,13 +269,32 @@ def page(
     shown = [part for part in parts if part.in_overview]
     yield _element("overview", b"[%b]" % b",\n".join(part.row for part in shown))
     for at, part in enumerate(shown):
-        if part.about:
-            yield _element(f"about-{at}", part.about)
-        if part.listed:
-            yield _element(f"tasks-{at}", kept.read(part.name, part.listed))
-        if part.has_talks:
-            yield _element(f"talks-{at}", kept.read(part.name, "talks"))
+        yield from _elements_of(part, at, kept)
     yield tail
+
+
+def _parts(
+    report: RunReport, results: Sequence[BenchmarkResult], kept: KeptTexts
+) -> list[PagePart]:
+    """Describe the benchmarks in one row each; the first ones with tasks that got worse."""
+    parts = []
+    examples = _EXAMPLES
+    for at, result in enumerate(results):
+        if at == _WITH_EXAMPLES:
+            examples = 0
+        runs = report.history.get(result.id, ())
+        parts.append(_part(result, kept, runs, examples=examples))
+    return parts
+
+
+def _elements_of(part: PagePart, at: int, kept: KeptTexts) -> Iterator[bytes]:
+    """Write what the page shows of a benchmark below its row."""
+    if part.about:
+        yield _element(f"about-{at}", part.about)
+    if part.listed:
+        yield _element(f"tasks-{at}", kept.read(part.name, part.listed))
+    if part.has_talks:
+        yield _element(f"talks-{at}", kept.read(part.name, "talks"))
 
 
 def page_of(name: Literal["site", "noise"], data: object) -> Iterator[bytes]:
@@ -269,9 +313,10 @@ def _part(
     examples: int,
 ) -> PagePart:
     brief = kept.size(result.id, "brief")
+    row = overview(result, metrics_of(result), runs, examples=examples)
     return PagePart(
         name=result.id,
-        row=as_data(overview(result, metrics_of(result), runs, examples=examples)),
+        row=as_data(row),
         brief=brief,
         tasks=kept.size(result.id, "tasks"),
         talks=kept.size(result.id, "talks"),
@@ -305,21 +350,21 @@ def _run(
     report: RunReport, left_out: LeftOut, origin: Mapping[str, str | None]
 ) -> _RunView:
     results = report.benchmarks
-    # an expected failure doesn't count
-    counted = [
-        check_wording.word_of_result(result)
-        for result in results
-        if not (result.xfail and result.verdict.fails)
-    ]
+    words = []
+    for result in results:
+        is_known = result.xfail and result.verdict.fails
+        if not is_known:
+            words.append(check_wording.word_of_result(result))
     lost = report.not_evaluated[:_LISTED]
+    broken_off = run_wording.broken_off(report).intersection(lost)
     return _RunView(
         verdict=report.verdict,
         benchmarks=len(results),
-        counts={verdict: counted.count(verdict) for verdict in _BY_SEVERITY},
-        known_to_fail=len(results) - len(counted),
+        counts={verdict: words.count(verdict) for verdict in _BY_SEVERITY},
+        known_to_fail=len(results) - len(words),
         not_evaluated=lost,
         lost=len(report.not_evaluated),
-        broken_off=tuple(sorted(run_wording.broken_off(report).intersection(lost))),
+        broken_off=tuple(sorted(broken_off)),
         skipped=report.skipped[:_LISTED],
         skips=len(report.skipped),
         deselected=len(report.deselected),
@@ -342,10 +387,8 @@ _BY_SEVERITY = (
 
 
 def _element(name: str, data: bytes) -> bytes:
-    return b'<script type="application/json" id="%b">%b</script>\n' % (
-        name.encode(),
-        data,
-    )
+    element = b'<script type="application/json" id="%b">%b</script>\n'
+    return element % (name.encode(), data)
 
 
 _NEEDS_SCRIPT = "<noscript><p>This page draws itself with a script.</p></noscript>"
@@ -358,11 +401,8 @@ def _shell(static: str) -> tuple[bytes, bytes]:
     """
     style = "\n".join(asset(name) for name in _STYLES)
     library = asset("uplot/uPlot.iife.min.js")
-    code = (
-        '"use strict";\n(() => {\n'
-        + "\n".join(asset(name) for name in _SCRIPTS)
-        + "\n})();\n"
-    )
+    scripts = "\n".join(asset(name) for name in _SCRIPTS)
+    code = f'"use strict";\n(() => {{\n{scripts}\n}})();\n'
     policy = (
         f"default-src 'none'; script-src {_hash(library)} {_hash(code)}; style-src {_hash(style)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -370,21 +410,17 @@ def _shell(static: str) -> tuple[bytes, bytes]:
     page = asset("page.html").replace("{{policy}}", policy).replace("{{style}}", style)
     begin, _, end = page.partition("{{static}}")
     middle, _, tail = end.partition("{{data}}\n")
-    head = begin + static + middle
+    head = f"{begin}{static}{middle}"
     tail = tail.replace("{{library}}", library).replace("{{code}}", code)
     return head.encode(), tail.encode()
 
 
 def asset(name: str) -> str:
     """Return one of the page's own files."""
-    return (
-        resources.files(__package__)
-        .joinpath("assets", *name.split("/"))
-        .read_text("utf-8")
-    )
+    files = resources.files(__package__)
+    return files.joinpath("assets", *name.split("/")).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
-    return (
-        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-    )
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

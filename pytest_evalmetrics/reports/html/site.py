@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.history import HistoryPoint
@@ -143,13 +144,34 @@ class _Read(msgspec.Struct, frozen=True):
 
 def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
     """Write a static site over all runs below a folder; return its first page, and notes."""
-    found = []
+    runs, notes = _read_all(folder, output)
+    site = Site(
+        runs=tuple(read.run for read in runs),
+        benchmarks=tuple(_benchmarks(runs)),
+    )
+    index = output / "index.html"
+    try:
+        for read in runs:
+            if read.page is not None:
+                target = output / "runs" / read.run.slug / "report.html"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(read.page, target)
+        write_whole(index, page_of("site", site))
+    except OSError as error:
+        what = f"can't be written: {error.strerror}"
+        raise EvalMetricsError(what, file=str(output)) from error
+    return index, notes
+
+
+def _read_all(folder: Path, output: Path) -> tuple[list[_Read], list[str]]:
+    """Read the runs below a folder, the oldest first; return notes on those that can't be read."""
+    runs = []
     notes = []
     for file in sorted(folder.rglob("*report.json")):
         if file.is_relative_to(output):
             continue
         try:
-            found.append(_read(folder, file))
+            runs.append(_read(folder, file))
         except (
             OSError,
             msgspec.DecodeError,
@@ -158,41 +180,32 @@ def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
         ) as error:
             why = f"{type(error).__name__}: {error}"
             notes.append(f"{file}: no report that can be read: {why}")
-    if not found:
+    if not runs:
         hint = "name the folder that holds the artifacts of runs, each in a folder of its own"
         what = "no run: there is no report.json below it"
         raise EvalMetricsError(what, file=str(folder), hint=hint)
-    found.sort(key=lambda each: (each.run.time, each.run.name))
-    site = Site(
-        runs=tuple(each.run for each in found), benchmarks=tuple(_benchmarks(found))
-    )
-    index = output / "index.html"
-    try:
-        for each in found:
-            if each.page is not None:
-                target = output / "runs" / each.run.slug / "report.html"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(each.page, target)
-        write_whole(index, page_of("site", site))
-    except OSError as error:
-        raise EvalMetricsError(
-            f"can't be written: {error.strerror}", file=str(output)
-        ) from error
-    return index, notes
+    runs.sort(key=lambda read: (read.run.time, read.run.name))
+    return runs, notes
 
 
 def _read(folder: Path, file: Path) -> _Read:
     """Read one run; its page says when it ended, and what it judged."""
     report = msgspec.json.decode(file.read_bytes(), type=_Report)
-    page = file.with_name(file.name.removesuffix("json") + "html")
-    origin = _origin(page) if page.is_file() else _Origin()
     name = file.relative_to(folder).as_posix().removesuffix("report.json").strip("/_")
-    written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     slug = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+    page: Path | None = file.with_name(file.name.removesuffix("json") + "html")
+    origin = _Origin()
+    href = ""
+    if page is not None and page.is_file():
+        origin = _origin(page)
+        href = f"runs/{quote(slug)}/report.html"
+    else:
+        page = None
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     run = SiteRun(
         name=name or file.parent.resolve().name,
         slug=slug,
-        href=f"runs/{quote(slug)}/report.html" if page.is_file() else "",
+        href=href,
         verdict=report.verdict,
         benchmarks=len(report.benchmarks),
         red=sum(benchmark.verdict.fails for benchmark in report.benchmarks),
@@ -201,7 +214,7 @@ def _read(folder: Path, file: Path) -> _Read:
         url=origin.url,
         time=origin.time or f"{written:%Y-%m-%dT%H:%M:%SZ}",
     )
-    return _Read(run, report, page if page.is_file() else None)
+    return _Read(run, report, page)
 
 
 def _origin(page: Path) -> _Origin:
@@ -211,16 +224,14 @@ def _origin(page: Path) -> _Origin:
     return msgspec.json.decode(data[1], type=_RunData).origin
 
 
-def _benchmarks(found: Sequence[_Read]) -> Iterator[SiteBenchmark]:
+def _benchmarks(runs: Sequence[_Read]) -> Iterator[SiteBenchmark]:
     """Follow each benchmark through the runs; those that fail in the last run come first."""
-    newest = {
-        benchmark.id: benchmark
-        for each in found
-        for benchmark in each.report.benchmarks
-    }
-    in_last = {benchmark.id for benchmark in found[-1].report.benchmarks}
+    newest: dict[str, _Benchmark] = {}
+    for read in runs:
+        newest |= {benchmark.id: benchmark for benchmark in read.report.benchmarks}
+    in_last = {benchmark.id for benchmark in runs[-1].report.benchmarks}
     for benchmark in sorted(newest.values(), key=_order):
-        yield _benchmark(benchmark, found, in_last=benchmark.id in in_last)
+        yield _benchmark(benchmark, runs, in_last=benchmark.id in in_last)
 
 
 def _order(benchmark: _Benchmark) -> tuple[bool, int, str]:
@@ -228,29 +239,31 @@ def _order(benchmark: _Benchmark) -> tuple[bool, int, str]:
 
 
 def _benchmark(
-    benchmark: _Benchmark, found: Sequence[_Read], *, in_last: bool
+    benchmark: _Benchmark, runs: Sequence[_Read], *, in_last: bool
 ) -> SiteBenchmark:
     shown = []
     points = []
-    for each in found:
-        for own in each.report.benchmarks:
+    for read in runs:
+        for own in read.report.benchmarks:
             if own.id == benchmark.id:
-                shown.append(_shown(each.run, own))
+                shown.append(_shown(read.run, own))
                 points.append({agent.agent: _points(agent) for agent in own.agents})
-    shown = shown[-RUNS_SHOWN:]
+    gated = {check.name for check in benchmark.checks if check.gate is not Gate.EXPECT}
     lines = history_lines(
-        {check.name for check in benchmark.checks if check.gate is not Gate.EXPECT},
+        gated,
         {agent.agent: agent.key_metrics for agent in benchmark.agents},
         points[-RUNS_SHOWN:],
         {},
     )
+    if not lines:
+        shown = []
     return SiteBenchmark(
         id=benchmark.id,
         name=benchmark.name,
         file=benchmark.file,
         verdict=benchmark.verdict,
         in_last=in_last,
-        runs=tuple(shown) if lines else (),
+        runs=tuple(shown[-RUNS_SHOWN:]),
         lines=tuple(_with_changes(line, len(lines)) for line in lines),
     )
 
@@ -268,14 +281,12 @@ def _shown(run: SiteRun, benchmark: _Benchmark) -> ShownRun:
 def _points(agent: _Agent) -> dict[str, HistoryPoint]:
     points = {}
     for name, estimate in agent.estimates.items():
-        interval = estimate.interval
-        points[name] = HistoryPoint(
-            value=estimate.value,
-            tasks=estimate.tasks,
-            rollouts=estimate.rollouts,
-            low=None if interval is None else interval.low,
-            high=None if interval is None else interval.high,
-        )
+        point = HistoryPoint(estimate.value, estimate.tasks, estimate.rollouts)
+        if estimate.interval is not None:
+            low = estimate.interval.low
+            high = estimate.interval.high
+            point = structs.replace(point, low=low, high=high)
+        points[name] = point
     return points
 
 

@@ -20,7 +20,7 @@ from pytest_evalmetrics.reports import (
 from pytest_evalmetrics.reports.failure import what_to_do
 from pytest_evalmetrics.reports.html.benchmark_view import in_order
 from pytest_evalmetrics.reports.sentences.separators import separator_text
-from pytest_evalmetrics.reports.wording import number, signed
+from pytest_evalmetrics.reports.wording import number, signed, two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,18 +44,19 @@ _KINDS = {
 def static_page(report: RunReport) -> str:
     """Write a run as HTML that needs no script; every text of a row is escaped."""
     results = in_order(report.benchmarks)
-    unmet = [result for result in results if result.verdict is not Verdict.PASS]
+    counts = _text(run_wording.verdict_counts(report))
     lines = [
         f'<div class="verdict {_KINDS[report.verdict]}">',
         f"<h1>{report.verdict}</h1>",
-        f'<p class="lead">{_text(run_wording.verdict_counts(report))}</p>',
-        *(f"<p>Drift: {_text(text)}</p>" for text in run_wording.drifts_of(report)),
-        "</div>",
-        *_benchmarks(results[:_ROWS]),
+        f'<p class="lead">{counts}</p>',
     ]
+    lines += [f"<p>Drift: {_text(text)}</p>" for text in run_wording.drifts_of(report)]
+    lines.append("</div>")
+    lines += _benchmarks(results[:_ROWS])
     if len(results) > _ROWS:
         more = many(len(results) - _ROWS, "more benchmark")
         lines.append(f"<p>and {more}, in summary.md beside this page</p>")
+    unmet = [result for result in results if result.verdict is not Verdict.PASS]
     for result in unmet[:_EXPLAINED]:
         lines += _explained(result)
     return "\n".join(lines)
@@ -108,13 +109,13 @@ def _benchmark(result: BenchmarkResult) -> list[str]:
 
 def _numbers(check: Check) -> list[str]:
     before, now = check_wording.sides_of(check)
-    p = check_wording.p_value(check)
+    change, _, _ = check_wording.change_of(check)
     return [
         _text(f"{check_wording.of_agent(check)}{check.name}"),
         number(before),
         number(now),
-        signed(check_wording.change_of(check)[0]),
-        "" if p is None else f"{p:.2g}",
+        signed(change),
+        two_digits(check_wording.p_value(check)),
     ]
 
 
@@ -124,20 +125,20 @@ def _numbers(check: Check) -> list[str]:
 def _explained(result: BenchmarkResult) -> Iterator[str]:
     """Say why a benchmark does not pass, what to do, and which tasks got worse."""
     word = check_wording.word_of_result(result)
-    yield f"<h2>{_excerpt(result.name)}: {word}</h2>"
-    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    unmet = check_wording.unmet(result.checks)
     ordered = triage.in_turn(unmet)[:_REASONS]
+    yield f"<h2>{_excerpt(result.name)}: {word}</h2>"
     yield "<ul>"
     for check in ordered:
-        reason = check_wording.own_reason(check)
-        text = f"{check_wording.of_agent(check)}{reason}"
+        text = f"{check_wording.of_agent(check)}{check_wording.own_reason(check)}"
         yield f"<li>{check_wording.word_of(check)}: {_text(text)}</li>"
     for separator in result.separators[:_SEPARATORS]:
-        yield f"<li>the worse tasks have in common: {_text(separator_text(separator))}</li>"
+        text = separator_text(separator)
+        yield f"<li>the worse tasks have in common: {_text(text)}</li>"
     yield "</ul>"
-    ways = dict.fromkeys(what_to_do(result, check) for check in ordered)
-    for way in filter(None, ways):
-        yield f"<p>What to do: {_text(way)}</p>"
+    for way in dict.fromkeys(what_to_do(result, check) for check in ordered):
+        if way:
+            yield f"<p>What to do: {_text(way)}</p>"
     if result.file:
         command = f"pytest {shlex.quote(result.id)}"
         yield f"<p>Run again: <code>{_text(command)}</code></p>"
@@ -151,11 +152,18 @@ def _worse_tasks(result: BenchmarkResult) -> Iterator[str]:
     tasks = flipped_tasks.worse_tasks(result, _TASKS)
     if not tasks:
         return
-    several = len(result.agents) > 1
     rows = []
     for task in tasks:
-        name = f"{task.agent}: {task.task}" if several else task.task
-        texts = (task.expected, task.was or "", task.now)
-        rewards = escape(task.rewards.replace("->", "\N{RIGHTWARDS ARROW}"))
-        rows.append([rewards, _excerpt(name), *map(_excerpt, texts)])
+        name = task.task
+        if len(result.agents) > 1:
+            name = f"{task.agent}: {task.task}"
+        rewards = task.rewards.replace("->", "\N{RIGHTWARDS ARROW}")
+        cells = [
+            escape(rewards),
+            _excerpt(name),
+            _excerpt(task.expected),
+            _excerpt(task.was or ""),
+            _excerpt(task.now),
+        ]
+        rows.append(cells)
     yield from _table("Tasks that got worse", _TASK_COLUMNS, rows)

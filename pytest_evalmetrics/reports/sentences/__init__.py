@@ -64,36 +64,53 @@ _NAMED = 10  # tasks on a line
 
 def reason_of(check: Check) -> str:
     """Say why a check does not hold, or what is worth knowing where it does."""
-    first = check.reasons[0] if check.reasons else None
-    if isinstance(first, Unpassable):
-        return _unpassable(first, check)
-    texts = [
-        text_of(reason, check.acceptance)
-        for reason in check.reasons
-        if not check.accepted or isinstance(reason, TaskListChanged)
-    ]
+    unpassable = _unpassable_of(check)
+    if unpassable is not None:
+        return _unpassable(unpassable, check)
+    texts = _sentences(check)
     if check.verdict is not Verdict.PASS:
         texts = [*_change(check), *texts]
     elif not check.accepted:
         texts += remarks(check)
     words = "; ".join(text for text in texts if text)
-    return f"advisory: {words}" if check.tier is Tier.ADVISORY else words
+    if check.tier is Tier.ADVISORY:
+        return f"advisory: {words}"
+    return words
 
 
 def hint_of(check: Check) -> str:
     """Give the way out of a check that does not hold; empty if there is none."""
-    first = check.reasons[0] if check.reasons else None
-    if isinstance(first, Unpassable):
-        if first.task_count:
-            fill = "set `expect: {missing_reward: 0.0}`"
-            return f"complete and record the run again, or {fill}"
-        return hint_of(_against_itself(check))
+    unpassable = _unpassable_of(check)
+    if unpassable is not None:
+        if not unpassable.task_count:
+            return hint_of(_against_itself(check))
+        fill = "set `expect: {missing_reward: 0.0}`"
+        return f"complete and record the run again, or {fill}"
     if not check.verdict.fails:
         return ""
     if not check.reasons and check.comparison is not None:
         return fixing(check)
-    ways = [way_out(reason, check) for reason in check.reasons]
-    return next((way for way in ways if way), "")
+    for reason in check.reasons:
+        way = way_out(reason, check)
+        if way:
+            return way
+    return ""
+
+
+def _sentences(check: Check) -> list[str]:
+    """Write the reasons of a check; of an accepted one those of its task list alone."""
+    return [
+        text_of(reason, check.acceptance)
+        for reason in check.reasons
+        if not check.accepted or isinstance(reason, TaskListChanged)
+    ]
+
+
+def _unpassable_of(check: Check) -> Unpassable | None:
+    """Return why a new baseline's own rows would not pass it; None where they would."""
+    if check.reasons and isinstance(check.reasons[0], Unpassable):
+        return check.reasons[0]
+    return None
 
 
 def _change(check: Check) -> list[str]:

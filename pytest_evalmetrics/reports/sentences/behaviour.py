@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Churn,
         FeatureChange,
         RolloutRule,
+        TaskMove,
     )
 
 _NAMED: Final = 10  # tasks on a line
@@ -82,25 +83,35 @@ def _in_order(changes: Sequence[FeatureChange]) -> list[FeatureChange]:
 
 
 def _turn(change: FeatureChange) -> int:
-    if change.kind is FeatureKind.NUMBER:
-        return 0 if change.name in _OF_TOOLS else len(_FIRST) + 1
-    return 1 + _FIRST.index(change.kind) if change.kind in _FIRST else len(_FIRST) + 1
+    if change.kind in _FIRST:
+        return 1 + _FIRST.index(change.kind)
+    if change.kind is FeatureKind.NUMBER and change.name in _OF_TOOLS:
+        return 0
+    return 1 + len(_FIRST)
 
 
 def behaviour_details(facts: BehaviourFacts) -> list[str]:
     """Say of each feature that changed how sure that is, and where it moved most."""
     lines = []
     for change in facts.significant:
-        line = f"behaviour: {change_text(change)}"
-        if change.p is not None:
-            line += f", p = {change.p:.2g}"
-        moves = [
-            f"{move.task} ({move.before:.3g} to {move.now:.3g})" for move in change.most
-        ]
-        if moves:
+        line = f"behaviour: {_with_p(change)}"
+        if change.most:
+            moves = [_move_text(move) for move in change.most]
             line += f"; most in {listed(moves)}"
         lines.append(line)
     return lines
+
+
+def _move_text(move: TaskMove) -> str:
+    return f"{move.task} ({move.before:.3g} to {move.now:.3g})"
+
+
+def _with_p(change: FeatureChange) -> str:
+    """Say how one feature moved, and how sure that is."""
+    text = change_text(change)
+    if change.p is None:
+        return text
+    return f"{text}, p = {change.p:.2g}"
 
 
 # -- features --------------------------------------------------------------------------------
@@ -117,7 +128,9 @@ def _number(change: FeatureChange) -> str:
     if change.before <= 0:
         return f"{words} from {values}"
     share = 100 * abs(change.now - change.before) / change.before
-    more = "more" if change.now > change.before else "fewer"
+    more = "fewer"
+    if change.now > change.before:
+        more = "more"
     return f"{share:.3g} % {more} {words} ({values})"
 
 
@@ -136,13 +149,15 @@ def _tool(change: FeatureChange) -> str:
 
 def _order(change: FeatureChange) -> str:
     """Name the order that is more frequent now."""
-    first, second = change.name, change.second
-    before, now, tasks = change.before, change.now, change.rose
-    if now < before:
-        first, second = second, first
-        before, now, tasks = 1 - before, 1 - now, change.fell
-    more_often = of_many(tasks, change.tasks, "task")
-    return f"`{first}` before `{second}` in {_shares(before, now)}, more often in {more_often}"
+    if change.now >= change.before:
+        order = f"`{change.name}` before `{change.second}`"
+        shares = _shares(change.before, change.now)
+        tasks = change.rose
+    else:
+        order = f"`{change.second}` before `{change.name}`"
+        shares = _shares(1 - change.before, 1 - change.now)
+        tasks = change.fell
+    return f"{order} in {shares}, more often in {of_many(tasks, change.tasks, 'task')}"
 
 
 def _shape(change: FeatureChange) -> str:
@@ -171,24 +186,23 @@ _TEXTS: Final[Mapping[FeatureKind, Callable[[FeatureChange], str]]] = {
 
 def churn_text(churn: Churn) -> str:
     """Say how many answers changed in tasks whose scores did not."""
+    answers = f"{100 * churn.changed:.3g} % of answers"
     tasks = many(churn.tasks, "task")
-    text = (
-        f"{100 * churn.changed:.3g} % of answers changed in {tasks} with the same score"
-    )
+    text = f"{answers} changed in {tasks} with the same score"
     if churn.floor is None or churn.distance_floor is None:
         return text
-    return (
-        f"{text}, by {_distance_text(churn)} (two answers of one run: "
-        f"{100 * churn.floor:.3g} %, by {_number_of(churn, churn.distance_floor)})"
-    )
+    floor = _number_of(churn, churn.distance_floor)
+    of_one_run = f"two answers of one run: {100 * churn.floor:.3g} %, by {floor}"
+    return f"{text}, by {_distance_text(churn)} ({of_one_run})"
 
 
 def _distance_text(churn: Churn) -> str:
     number = _number_of(churn, churn.distance)
     if churn.measure is AnswerDistance.EMBEDDINGS:
         return f"a cosine distance of {number}"
-    things = "words" if churn.measure is AnswerDistance.WORDS else "characters"
-    return f"{number} of their {things}"
+    if churn.measure is AnswerDistance.WORDS:
+        return f"{number} of their words"
+    return f"{number} of their characters"
 
 
 def _number_of(churn: Churn, distance: float) -> str:
@@ -203,16 +217,13 @@ def _number_of(churn: Churn, distance: float) -> str:
 @sentence.register(BehaviourMoved)
 def behaviour_moved(reason: BehaviourMoved) -> str:
     """Say how far a feature moved, and how far it may."""
-    text = change_text(reason.change)
-    if reason.change.p is not None:
-        text += f", p = {reason.change.p:.2g}"
-    limit = f"{100 * reason.limit:.4g} %"
-    if reason.change.kind is not FeatureKind.NUMBER:
-        limit = f"{100 * reason.limit:.4g} points"
-    above = f"more than the {limit} that are allowed"
+    limit = f"{100 * reason.limit:.4g} points"
+    if reason.change.kind is FeatureKind.NUMBER:
+        limit = f"{100 * reason.limit:.4g} %"
+    text = f"{_with_p(reason.change)}: more than the {limit} that are allowed"
     if reason.is_proven:
-        return f"{text}: {above}"
-    return f"{text}: {above}, and chance may explain it"
+        return text
+    return f"{text}, and chance may explain it"
 
 
 @sentence.register(OrderChanged)
@@ -233,14 +244,14 @@ def rule_broken(reason: RuleBroken) -> str:
 def _broken(rule: RolloutRule) -> str:
     names = ", then ".join(f"`{name}`" for name in rule.names)
     feature = _WORDS.get(rule.names[0], rule.names[0])
-    limit = 0.0 if rule.limit is None else rule.limit
+    limit = f"{rule.limit or 0.0:.6g}"
     texts = {
         RuleKind.FORBIDDEN_TOOL: f"called {names}, which is forbidden",
         RuleKind.REQUIRED_TOOL: f"never called {names}, which is required",
         RuleKind.FORBIDDEN_SEQUENCE: f"called {names}, an order that is forbidden",
         RuleKind.REQUIRED_SEQUENCE: f"did not call {names}, an order that is required",
-        RuleKind.MOST: f"had more than {limit:.6g} {feature}",
-        RuleKind.LEAST: f"had fewer than {limit:.6g} {feature}",
+        RuleKind.MOST: f"had more than {limit} {feature}",
+        RuleKind.LEAST: f"had fewer than {limit} {feature}",
     }
     return texts[rule.kind]
 

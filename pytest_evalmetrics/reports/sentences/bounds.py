@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 def bound_of(check: Check) -> str:
     """Say what a check requires; empty if nothing is."""
-    return "" if check.bound is None else bound_text(check.bound)
+    if check.bound is None:
+        return ""
+    return bound_text(check.bound)
 
 
 @singledispatch
@@ -43,8 +45,9 @@ def bound_text(bound: Bound) -> str:
 @bound_text.register(CountBound)
 def count_bound(bound: CountBound) -> str:
     """Give the number, or the least one."""
-    sign = ">=" if bound.most is None else "=="
-    return f"{sign} {bound.least}"
+    if bound.most is None:
+        return f">= {bound.least}"
+    return f"== {bound.least}"
 
 
 @bound_text.register(ShareBound)
@@ -134,7 +137,9 @@ def order_bound(bound: OrderBound) -> str:
 def rule_text(rule: RuleSettings) -> str:
     """Say what a rule lets pass, and its name: ``no drop at p < 0.01 (statistical)``."""
     allowed = allowed_text(rule)
-    return f"{allowed} ({rule.name})" if allowed else rule.name
+    if not allowed:
+        return rule.name
+    return f"{allowed} ({rule.name})"
 
 
 def allowed_text(rule: RuleSettings) -> str:

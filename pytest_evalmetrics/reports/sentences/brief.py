@@ -40,10 +40,12 @@ def brief(check: Check) -> Check:
 
 def _brief(reason: kinds.Reason) -> kinds.Reason:
     if isinstance(reason, kinds.WorseSlices):
-        slices = tuple(
+        slices = [
             structs.replace(one, worst=one.worst[:_NAMED]) for one in reason.slices
-        )
-        reason = structs.replace(reason, slices=slices)
-    names = _LISTS.get(type(reason), ())
-    short = {name: getattr(reason, name)[:_NAMED] for name in names}
-    return structs.replace(reason, **short) if short else reason
+        ]
+        reason = structs.replace(reason, slices=tuple(slices))
+    lists = _LISTS.get(type(reason))
+    if lists is None:
+        return reason
+    first = {name: getattr(reason, name)[:_NAMED] for name in lists}
+    return structs.replace(reason, **first)

@@ -18,6 +18,7 @@ from pytest_evalmetrics.model.changes import (
 )
 from pytest_evalmetrics.reports.sentences.behaviour import behaviour_sentence
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+from pytest_evalmetrics.reports.sentences.phrases import about
 from pytest_evalmetrics.reports.sentences.references import change_text, place_of
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ def no_longer_gated(change: NoLongerGated) -> str:
 @sentence.register(RolloutsOfTasks)
 def rollouts_of_tasks(change: RolloutsOfTasks) -> str:
     """Give both numbers."""
-    of_agent = f" of {change.agent}" if change.agent else ""
-    return f"rollouts of each task{of_agent} were {change.before}, and are {change.now} now"
+    rollouts = "rollouts of each task"
+    if change.agent:
+        rollouts += f" of {change.agent}"
+    return f"{rollouts} were {change.before}, and are {change.now} now"
 
 
 @sentence.register(TasksFlipped)
@@ -95,15 +98,13 @@ def tasks_flipped(change: TasksFlipped) -> str:
         parts.append(_flipped(change.broken, "all to none"))
     if change.mended.count:
         parts.append(_flipped(change.mended, "none to all"))
-    text = "; ".join(parts)
-    return f"{change.agent}: {text}" if change.agent else text
+    return about(change.agent, "; ".join(parts))
 
 
-def _flipped(tasks: TaskGroup, way: str) -> str:
-    names = listed(tasks.tasks, _NAMED, tasks.count)
-    return (
-        f"{many(tasks.count, 'task')} went from {way} of the rollouts passing: {names}"
-    )
+def _flipped(group: TaskGroup, way: str) -> str:
+    tasks = many(group.count, "task")
+    names = listed(group.tasks, _NAMED, group.count)
+    return f"{tasks} went from {way} of the rollouts passing: {names}"
 
 
 @sentence.register(PerhapsNotJudged)
@@ -120,5 +121,4 @@ def perhaps_not_judged(change: PerhapsNotJudged) -> str:
 @sentence.register(BehaviourChanged)
 def behaviour_changed(change: BehaviourChanged) -> str:
     """Say what the agent does otherwise."""
-    text = behaviour_sentence(change.facts)
-    return f"{change.agent}: {text}" if change.agent else text
+    return about(change.agent, behaviour_sentence(change.facts))

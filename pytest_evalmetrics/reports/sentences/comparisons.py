@@ -38,6 +38,7 @@ from pytest_evalmetrics.model.reasons import (
 )
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+from pytest_evalmetrics.reports.sentences.phrases import remarked, rose_or_fell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,41 +77,57 @@ def change_sentence(name: str, facts: ComparisonFacts) -> str:
     text = f"{values_text(name, facts)}: {_loss(facts)}"
     if facts.p_adjusted is not None:
         text += f", p = {facts.p_adjusted:.2g}"
-    test = f"{facts.test}, " if facts.test else ""
-    text += f" ({test}{many(facts.tasks, 'task')})"
-    text += f", {facts.worse} worse and {facts.better} better"
+    basis = many(facts.tasks, "task")
+    if facts.test:
+        basis = f"{facts.test}, {basis}"
+    text += f" ({basis}), {facts.worse} worse and {facts.better} better"
     if facts.proven_tasks:
         proven = max(facts.proven, len(facts.proven_tasks))
         worse = listed(facts.proven_tasks, _NAMED, proven)
         text += f"; worse by their rollouts: {worse}"
     if facts.runs > 1:
-        spread = math.nan if facts.run_sd is None else facts.run_sd
+        spread = _number(facts.run_sd)
         text += f"; {many(facts.runs, 'run')} of the baseline"
         text += f", sd {spread:.2g} between them beyond their tasks"
     return text
 
 
+def _number(value: float | None) -> float:
+    if value is None:
+        return math.nan
+    return value
+
+
 def values_text(name: str, facts: ComparisonFacts) -> str:
     """Give both values: ``pass@1 fell from 0.96 to 0.89``."""
-    baseline = math.nan if facts.baseline is None else facts.baseline
-    current = math.nan if facts.current is None else facts.current
+    baseline = _number(facts.baseline)
+    current = _number(facts.current)
     went = "went"
     if current > baseline:
         went = "rose"
-    elif current != baseline:
+    elif current < baseline:
         went = "fell"
     return f"{name} {went} from {baseline:.4g} to {current:.4g}"
 
 
 def _loss(facts: ComparisonFacts) -> str:
-    drop = math.nan if facts.drop is None else facts.drop
-    is_loss = drop >= 0
-    text = f"{'a loss' if is_loss else 'a gain'} of {abs(drop):.4g}"
-    low, high = facts.drop_low, facts.drop_high
+    drop = _number(facts.drop)
+    if drop >= 0:
+        loss = f"a loss of {abs(drop):.4g}"  # 0, not -0
+        return _with_interval(loss, facts.drop_low, facts.drop_high)
+    gain = f"a gain of {-drop:.4g}"
+    return _with_interval(gain, _negative(facts.drop_high), _negative(facts.drop_low))
+
+
+def _negative(value: float | None) -> float | None:
+    if value is None:
+        return None
+    return -value
+
+
+def _with_interval(text: str, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return text
-    if not is_loss:
-        low, high = -high, -low
     return f"{text} [{low:.4g}, {high:.4g}]"
 
 
@@ -263,8 +280,9 @@ def untested(reason: Untested) -> str:
         hook = f"{reason.metric} is computed by a hook, without tasks"
         return f"{hook}: rule {reason.rule} can't test it"
     if reason.cause == "no_interval":
-        why = f": {reason.words}" if reason.words else ""
-        none = f"{reason.metric} has no interval{why}"
+        none = f"{reason.metric} has no interval"
+        if reason.words:
+            none += f": {reason.words}"
         return f"{none}: the rule {reason.rule} can't judge it"
     if reason.cause == "resampled":
         return f"on resampled tasks it is not defined: {reason.words}"
@@ -303,7 +321,9 @@ def shared_level(reason: SharedLevel) -> str:
     """Say that such a drop is expected by chance among so many benchmarks."""
     one = f"one of {reason.benchmarks} benchmarks may be by chance"
     text = f"p < {reason.alpha:g}, but {one}"
-    return f"{text}, and it can't be surer than that" if reason.is_surest else text
+    if reason.is_surest:
+        return f"{text}, and it can't be surer than that"
+    return text
 
 
 @sentence.register(NothingCanFail)
@@ -321,20 +341,21 @@ def nothing_can_fail(reason: NothingCanFail) -> str:
 @sentence.register(Confirmation)
 def confirmation(reason: Confirmation) -> str:
     """Show both rounds."""
+    outcome = "not confirmed"
+    if reason.is_confirmed:
+        outcome = "confirmed"
     tasks = many(reason.tasks, "task")
-    more = many(reason.rollouts, "more rollout")
-    drawn = f"{more} of the {tasks} that got worse and of {reason.controls} others"
-    shown = []
+    rollouts = many(reason.rollouts, "more rollout")
+    drawn = f"{rollouts} of the {tasks} that got worse and of {reason.controls} others"
+    parts = [f"{outcome} by {drawn}"]
     if reason.drop_first is not None and reason.drop_second is not None:
         first = f"{reason.drop_first:.3g} in the first round"
-        shown.append(
-            f"their drop was {first} and {reason.drop_second:.3g} in the second"
-        )
+        second = f"{reason.drop_second:.3g} in the second"
+        parts.append(f"their drop was {first} and {second}")
     if reason.p_first is not None and reason.p_both is not None:
         both = f"{reason.p_both:.2g} in both rounds together"
-        shown.append(f"p = {reason.p_first:.2g} in the first round and {both}")
-    outcome = "confirmed" if reason.is_confirmed else "not confirmed"
-    return "; ".join([f"{outcome} by {drawn}", *shown])
+        parts.append(f"p = {reason.p_first:.2g} in the first round and {both}")
+    return "; ".join(parts)
 
 
 @sentence.register(NotShown)
@@ -396,6 +417,6 @@ def no_value(reason: NoValue) -> str:
 @sentence.register(ValueChanged)
 def value_changed(reason: ValueChanged) -> str:
     """Give the recorded number and today's."""
-    went = "fell" if reason.now < reason.before else "rose"
+    went = rose_or_fell(reason.before, reason.now)
     text = f"{reason.metric} {went} from {reason.before:.6g} to {reason.now:.6g}"
-    return f"{text} ({reason.against})" if reason.against else text
+    return remarked(text, reason.against)

@@ -27,7 +27,9 @@ def missing_tasks(reason: MissingTasks) -> str:
     """Count the tasks that lack."""
     lacking = reason.expected - reason.found
     missing = of_many(lacking, reason.expected, "task", "is")
-    were = "was" if reason.found == 1 else "were"
+    were = "were"
+    if reason.found == 1:
+        were = "was"
     return f"{missing} missing: {reason.found} {were} found"
 
 
@@ -90,9 +92,11 @@ def _unscored(reason: MissingRewards) -> str:
         lacking = f"no finite {columns}"
     elif len(reason.columns) > 1:
         lacking = f"not all of {columns}"
-    tasks = listed(reason.tasks, _NAMED, reason.task_count)
-    word = "task" if reason.task_count == 1 else "tasks"
-    return f"{rollouts} {lacking} ({word} {tasks})"
+    tasks = "tasks"
+    if reason.task_count == 1:
+        tasks = "task"
+    names = listed(reason.tasks, _NAMED, reason.task_count)
+    return f"{rollouts} {lacking} ({tasks} {names})"
 
 
 def _outcome(reason: MissingRewards) -> str:

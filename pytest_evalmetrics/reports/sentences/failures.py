@@ -20,12 +20,13 @@ from pytest_evalmetrics.model.reasons import (
     XfailPassed,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence, text_of
+from pytest_evalmetrics.reports.sentences.phrases import about, remarked, rose_or_fell
 
 
 @sentence.register(Failed)
 def failed(reason: Failed) -> str:
     """Give the error's words."""
-    return f"{reason.place}: {reason.words}" if reason.place else reason.words
+    return about(reason.place, reason.words)
 
 
 @sentence.register(InvalidKey)
@@ -37,8 +38,7 @@ def invalid_key(reason: InvalidKey) -> str:
 @sentence.register(HookFailed)
 def hook_failed(reason: HookFailed) -> str:
     """Name the hook, and where it raised."""
-    text = f"the hook {reason.hook} failed: {reason.error}"
-    return f"{reason.place}: {text}" if reason.place else text
+    return about(reason.place, f"the hook {reason.hook} failed: {reason.error}")
 
 
 @sentence.register(XfailPassed)
@@ -65,7 +65,7 @@ def drift_sentence(drift: MetricDrift) -> str:
 @drift_sentence.register(LevelShift)
 def level_shift(drift: LevelShift) -> str:
     """Give both levels, and when it began."""
-    went = "fell" if drift.after < drift.before else "rose"
+    went = rose_or_fell(drift.before, drift.after)
     before = f"{drift.before:.4g} (the mean of {drift.runs_before} runs)"
     after = f"{drift.after:.4g} (of the last {drift.runs_after})"
     began = f"it began between {_mark(drift.first)} and {_mark(drift.last)}"
@@ -95,13 +95,13 @@ def ratchet(drift: Ratchet) -> str:
 
 
 def _metric(drift: MetricDrift) -> str:
-    agent = f"{drift.agent}: " if drift.agent else ""
-    return f"{drift.benchmark}: {agent}{drift.metric}"
+    metric = about(drift.agent, drift.metric)
+    return f"{drift.benchmark}: {metric}"
 
 
 def _mark(run: RunMark) -> str:
-    day = run.time[:10]
-    return f"{day} ({run.commit[:7]})" if run.commit else day
+    commit = run.commit or ""
+    return remarked(run.time[:10], commit[:7])
 
 
 # -- baselines that are not recorded ---------------------------------------------------------
@@ -111,10 +111,7 @@ def _mark(run: RunMark) -> str:
 def not_recorded(reason: NotRecorded) -> str:
     """Say why no baseline was written."""
     if reason.cause == "incomplete":
-        because = [text_of(part, None) for part in reason.because]
-        words = "; ".join(because) or reason.words
-        why = "no baseline was recorded, because this evaluation is not complete"
-        return f"{why}: {words}" if words else why
+        return _incomplete(reason)
     if reason.cause == "drops_tasks":
         dropped = "; ".join(_dropped(reason))
         return f"no baseline was recorded, because it would drop tasks: {dropped}"
@@ -125,10 +122,16 @@ def not_recorded(reason: NotRecorded) -> str:
     return f"{reason.file}: this baseline can't be written: {reason.words}"
 
 
+def _incomplete(reason: NotRecorded) -> str:
+    text = "no baseline was recorded, because this evaluation is not complete"
+    because = [text_of(part, None) for part in reason.because]
+    words = "; ".join(because) or reason.words
+    if not words:
+        return text
+    return f"{text}: {words}"
+
+
 def _dropped(reason: NotRecorded) -> list[str]:
-    dropped = []
-    for agent, changes in reason.dropped:
-        text = sentence(changes)
-        dropped.append(f"{agent}: {text}" if agent else text)
-    agents = [f"this run has no agent {agent!r}" for agent in reason.lost_agents]
-    return dropped + agents
+    dropped = [about(agent, sentence(changes)) for agent, changes in reason.dropped]
+    lost = [f"this run has no agent {agent!r}" for agent in reason.lost_agents]
+    return dropped + lost

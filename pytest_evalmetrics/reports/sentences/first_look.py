@@ -26,19 +26,20 @@ def detectable_text(powers: Sequence[Power]) -> str:
     if not powers:
         return ""
     sizes = {_size(power) for power in powers}
-    is_one_size = len(sizes) == 1
-    title = "What its gates detect with 80 % power"
-    if is_one_size:
-        title += f", over {_size(powers[0])}"
     agents = {power.agent for power in powers}
-    metrics_of: dict[str, list[str]] = {}
+    title = "What its gates detect with 80 % power"
+    if len(sizes) == 1:
+        title += f", over {_size(powers[0])}"
+    metrics: dict[str, list[str]] = {}
     for power in powers:
-        of_agent = f"{power.agent}, " if len(agents) > 1 else ""
-        detected = _detected(power, is_sized=not is_one_size)
-        metrics_of.setdefault(detected, []).append(f"{of_agent}{power.metric}")
+        detected = _detected(power, is_sized=len(sizes) > 1)
+        name = power.metric
+        if len(agents) > 1:
+            name = f"{power.agent}, {power.metric}"
+        metrics.setdefault(detected, []).append(name)
     text = f"{title}:\n"
-    for detected, metrics in metrics_of.items():
-        text += f"  {', '.join(metrics)}: {detected}\n"
+    for detected, names in metrics.items():
+        text += f"  {', '.join(names)}: {detected}\n"
     if any(power.is_worst for power in powers):
         text += _WORST
     return text
@@ -52,9 +53,11 @@ def _detected(power: Power, *, is_sized: bool) -> str:
     """Say which drop a gate detects, and how many rollouts the drop that matters takes."""
     if not math.isfinite(power.mde):
         return f"not known: {gap_text(power)}"
-    worst = " at worst" if power.is_worst else ""
-    over = f" over {_size(power)}" if is_sized else ""
-    detected = f"a drop of {wording.number(power.mde)}{worst}{over}"
+    detected = f"a drop of {wording.number(power.mde)}"
+    if power.is_worst:
+        detected += " at worst"
+    if is_sized:
+        detected += f" over {_size(power)}"
     # a drop of more than 1 is one of points, to which no common size applies
     if power.mde <= power.max_drop or power.mde > 1:
         return detected

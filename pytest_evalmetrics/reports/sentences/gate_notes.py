@@ -30,14 +30,9 @@ from pytest_evalmetrics.model.gate_notes import (
 )
 from pytest_evalmetrics.reports.sentences.bounds import sides_text
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+from pytest_evalmetrics.reports.sentences.phrases import about
 from pytest_evalmetrics.reports.sentences.references import place_of
 from pytest_evalmetrics.reports.sentences.ways_out import renewing
-
-
-def _of_agent(agent: str) -> str:
-    """Name the agent before a sentence; empty if there is only one."""
-    return f"{agent}: " if agent else ""
-
 
 # -- completeness and thresholds -------------------------------------------------------------
 
@@ -59,10 +54,14 @@ def nothing_gated(note: NothingGated) -> str:
 @sentence.register(UncheckedTasks)
 def unchecked_tasks(note: UncheckedTasks) -> str:
     """Count the tasks, and show the lines that say how many there are."""
-    of_agent = f" of {note.agent}" if note.agent else ""
-    were = "was" if note.tasks == 1 else "were"
+    found = many(note.tasks, "task")
+    if note.agent:
+        found += f" of {note.agent}"
+    were = "were"
+    if note.tasks == 1:
+        were = "was"
     text = (
-        f"completeness is unchecked: {many(note.tasks, 'task')}{of_agent} {were} found, "
+        f"completeness is unchecked: {found} {were} found, "
         "and nothing says how many there are: "
     )
     if note.in_python:
@@ -76,23 +75,21 @@ def unchecked_tasks(note: UncheckedTasks) -> str:
 @sentence.register(MetricOfPart)
 def metric_of_part(note: MetricOfPart) -> str:
     """Count the rollouts that the metric is of, and those that it lacks."""
-    what = (
-        f"no finite {note.score}" if note.score else f"nothing that {note.metric} reads"
-    )
+    lacking = f"nothing that {note.metric} reads"
+    if note.score:
+        lacking = f"no finite {note.score}"
     total = note.missing + note.rollouts
-    lack = f"{of_many(note.missing, total, 'rollout', 'has')} {what}"
-    metric = f"{_of_agent(note.agent)}{note.metric}"
-    return f"{metric} is of {note.rollouts} rollouts: {lack}"
+    others = f"{of_many(note.missing, total, 'rollout', 'has')} {lacking}"
+    text = f"{note.metric} is of {note.rollouts} rollouts: {others}"
+    return about(note.agent, text)
 
 
 @sentence.register(UngroupedRollouts)
 def ungrouped_rollouts(note: UngroupedRollouts) -> str:
     """Count the rollouts without a value of the field."""
     rollouts = of_many(note.lacking, note.rollouts, "rollout", "has")
-    return (
-        f"{_of_agent(note.agent)}{rollouts} no {note.field}, so that no gated metric of "
-        "its values counts them"
-    )
+    so_that = "so that no gated metric of its values counts them"
+    return about(note.agent, f"{rollouts} no {note.field}, {so_that}")
 
 
 @sentence.register(MisplacedPassThreshold)
@@ -105,10 +102,9 @@ def misplaced_pass_threshold(note: MisplacedPassThreshold) -> str:
     else:
         what = f"no {note.score} reaches {limit} (the largest is {note.nearest:.4g})"
         end = "above 0"
-    return (
-        f"{_of_agent(note.agent)}{what}, so that {', '.join(note.metrics)} can't be "
-        f"{end}: set pass_threshold, line {note.line}, to what passes"
-    )
+    metrics = ", ".join(note.metrics)
+    way = f"set pass_threshold, line {note.line}, to what passes"
+    return about(note.agent, f"{what}, so that {metrics} can't be {end}: {way}")
 
 
 @sentence.register(BlindThreshold)
@@ -181,10 +177,9 @@ def few_baseline_runs(note: FewBaselineRuns) -> str:
 @sentence.register(PinnedSystemMoved)
 def pinned_system_moved(note: PinnedSystemMoved) -> str:
     """Give both means."""
-    return (
-        f"{_of_agent(note.agent)}the mean reward of the reference was {note.before:.4g}, "
-        f"and is {note.now:.4g}: {note.metric} is free of what shifts both"
-    )
+    values = f"was {note.before:.4g}, and is {note.now:.4g}"
+    free = f"{note.metric} is free of what shifts both"
+    return about(note.agent, f"the mean reward of the reference {values}: {free}")
 
 
 @sentence.register(NoFingerprint)
@@ -218,10 +213,9 @@ def no_anchor_scores(note: NoAnchorScores) -> str:
 @sentence.register(BetterThanBaseline)
 def better_than_baseline(note: BetterThanBaseline) -> str:
     """Give both values, and how the better one is kept."""
-    text = (
-        f"better than the baseline: {_of_agent(note.agent)}{note.metric} went from "
-        f"{note.before:.4g} to {note.now:.4g}"
-    )
+    values = f"from {note.before:.4g} to {note.now:.4g}"
+    change = about(note.agent, f"{note.metric} went {values}")
+    text = f"better than the baseline: {change}"
     if not note.is_committed:
         return text
     return f"{text}; record it with `pytest --evalmetrics-update`"

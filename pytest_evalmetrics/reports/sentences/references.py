@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics.layout import listed, many
+from pytest_evalmetrics.layout import listed, many, verb_of
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
     FirstRun,
@@ -56,7 +56,7 @@ def no_baseline(reason: NoBaseline) -> str:
     """Say that there is nothing to compare with, and perhaps why."""
     text = "there is no baseline yet to compare with"
     if reason.is_history:
-        history = f"the history {reason.history}" if reason.history else "the history"
+        history = f"the history {reason.history}".rstrip()
         run = "no run of this benchmark that counts, with its tasks"
         return f"{text}: {history} holds {run}"
     if reason.renamed_from:
@@ -103,9 +103,10 @@ def measurement_changed(
 def change_text(change: MeasurementChange) -> str:
     """Say what measures otherwise: ``judge m1 -> m2 (scorer llm-judge)``."""
     if change.key:
-        is_reward = change.kind is MeasuredBy.REWARD
-        where = "" if is_reward else f" ({change.entry})"
-        return f"{change.key} {change.before} -> {change.now}{where}"
+        text = f"{change.key} {change.before} -> {change.now}"
+        if change.kind is MeasuredBy.REWARD:
+            return text
+        return f"{text} ({change.entry})"
     if change.kind in _NAMED_ONCE:
         return f"{change.kind} {change.before} -> {change.now}"
     before = _whole_name(change.kind, change.before)
@@ -114,7 +115,9 @@ def change_text(change: MeasurementChange) -> str:
 
 
 def _whole_name(kind: MeasuredBy, name: str) -> str:
-    return name if name == "none" or kind is MeasuredBy.REWARD else f"{kind} {name}"
+    if name == "none" or kind is MeasuredBy.REWARD:
+        return name
+    return f"{kind} {name}"
 
 
 @text_of.register(UnknownDirection)
@@ -125,7 +128,9 @@ def unknown_direction(reason: UnknownDirection, acceptance: Acceptance | None) -
         declared = f"the files say that less of {reason.score} is better"
         return f"{refused}: {declared}, and no direction is given"
     text = f"nothing says which way is better for {reason.metric}"
-    return f"{text}, which a hook computes" if reason.by_hook else text
+    if reason.by_hook:
+        text += ", which a hook computes"
+    return text
 
 
 @text_of.register(NotComparable)
@@ -182,28 +187,32 @@ def task_list_changed(reason: TaskListChanged) -> str:
 def _differences(reason: TaskListChanged) -> Iterator[str]:
     baseline = f"of the baseline's {many(reason.expected, 'task')}"
     if reason.lost_count:
-        are = "is" if reason.lost_count == 1 else "are"
         lost = listed(reason.lost, _NAMED, reason.lost_count)
-        yield f"{reason.lost_count} {baseline} {are} not in this run: {lost}"
+        yield f"{_counted(reason.lost_count, baseline, 'is')} not in this run: {lost}"
     if reason.edited_count:
-        have = "has" if reason.edited_count == 1 else "have"
         edited = listed(reason.edited, _NAMED, reason.edited_count)
         content = "other content under the same id, which counts as a different task"
-        yield f"{reason.edited_count} {baseline} {have} {content}: {edited}"
+        yield f"{_counted(reason.edited_count, baseline, 'has')} {content}: {edited}"
     if reason.moved_count:
-        are = "is" if reason.moved_count == 1 else "are"
         steps = [f"{task.before} -> {task.now}" for task in reason.moved]
         moved = listed(steps, _NAMED, reason.moved_count)
         tasks = many(reason.moved_count, "task")
+        are = verb_of(reason.moved_count, "is")
         yield f"{tasks} moved to another id and {are} paired by content: {moved}"
     if reason.new_count:
-        with_rewards = reason.new_count <= _WITH_REWARDS
-        names = [
-            _with_reward(task, reason.reward) if with_rewards else task.task
-            for task in reason.new
-        ]
-        new = listed(names, _NAMED, reason.new_count)
+        new = listed(_new_names(reason), _NAMED, reason.new_count)
         yield f"{many(reason.new_count, 'new task')} not in the baseline: {new}"
+
+
+def _counted(count: int, of_what: str, verb: str) -> str:
+    return f"{count} {of_what} {verb_of(count, verb)}"
+
+
+def _new_names(reason: TaskListChanged) -> list[str]:
+    """Name the new tasks, each with its reward where there are not too many."""
+    if reason.new_count > _WITH_REWARDS:
+        return [task.task for task in reason.new]
+    return [_with_reward(task, reason.reward) for task in reason.new]
 
 
 def _with_reward(task: NewTask, reward: str) -> str:

@@ -31,6 +31,7 @@ from pytest_evalmetrics.model.rollout_notes import (
     UnsubmittedInstances,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+from pytest_evalmetrics.reports.sentences.phrases import about, remarked
 
 # -- of files --------------------------------------------------------------------------------
 
@@ -39,9 +40,11 @@ from pytest_evalmetrics.reports.sentences.dispatch import sentence
 def numbers_count_as_missing(note: NumbersCountAsMissing) -> str:
     """Count the values, and name the first."""
     values = many(note.values, "value", "is")
-    counts = "counts" if note.values == 1 else "count"
+    counts = "count"
+    if note.values == 1:
+        counts = "counts"
     text = f"{note.score}: {values} {note.what} and {counts} as missing"
-    return f"{text} ({note.first})" if note.first else text
+    return remarked(text, note.first)
 
 
 @sentence.register(TextsCountAsMissing)
@@ -75,9 +78,11 @@ def mixed_questions(note: MixedQuestions) -> str:
 @sentence.register(EditedTask)
 def edited_task(note: EditedTask) -> str:
     """Count the versions of a task."""
-    of_agent = f" of the agent {note.agent!r}" if note.agent else ""
+    task = f"the task {note.task!r}"
+    if note.agent:
+        task += f" of the agent {note.agent!r}"
     return (
-        f"the task {note.task!r}{of_agent} has rollouts of {note.versions} versions, "
+        f"{task} has rollouts of {note.versions} versions, "
         "which count as one task: was it edited in the middle of the run, or does the "
         "path match several runs?"
     )
@@ -106,17 +111,13 @@ def further_attempts(note: FurtherAttempts) -> str:
 @sentence.register(FilteredRows)
 def filtered_rows(note: FilteredRows) -> str:
     """Count the rows and tasks that are left out."""
-    where = f"{note.file}: " if note.file else ""
-    rows = many(note.rows, "row")
+    rows = f"{note.left_out} of {many(note.rows, 'row')}"
     wanted = " or ".join(note.accepted)
-    text = (
-        f"{where}where: leaves out {note.left_out} of {rows}, whose {note.path} is "
-        f"not {wanted}"
-    )
+    text = f"where: leaves out {rows}, whose {note.path} is not {wanted}"
     if note.lost_tasks:
         tasks = many(note.lost_tasks, "task", "has")
         text += f"; {tasks} no row left, such as {note.lost_example}"
-    return text
+    return about(note.file, text)
 
 
 @sentence.register(UnjoinedRows)
@@ -241,19 +242,15 @@ def undefined_slice(note: UndefinedSlice) -> str:
 @sentence.register(CorrectedMean)
 def corrected_mean(note: CorrectedMean) -> str:
     """Give the mean with its interval beside the judge's own."""
-    prefix = f"{note.agent}: " if note.agent else ""
-    ends = f"{note.low:.4g} to {note.high:.4g}"
-    labelled = many(note.labelled, "rollout")
-    return (
-        f"{prefix}{note.metric} is {note.value:.4g} ({100 * note.level:.4g} % interval "
-        f"{ends}): the judge's {note.judged:.4g}, corrected by people's labels of "
-        f"{labelled}"
-    )
+    level = f"{100 * note.level:.4g} % interval"
+    value = f"{note.value:.4g} ({level} {note.low:.4g} to {note.high:.4g})"
+    labels = f"people's labels of {many(note.labelled, 'rollout')}"
+    text = f"{note.metric} is {value}: the judge's {note.judged:.4g}, corrected by {labels}"
+    return about(note.agent, text)
 
 
 @sentence.register(TooFewLabels)
 def too_few_labels(note: TooFewLabels) -> str:
     """Count the labelled tasks, and say how many are needed."""
-    prefix = f"{note.agent}: " if note.agent else ""
     why = f"{note.labelled} labelled tasks are too few: {note.least} are needed"
-    return f"{prefix}{note.metric} is undefined: {why}"
+    return about(note.agent, f"{note.metric} is undefined: {why}")

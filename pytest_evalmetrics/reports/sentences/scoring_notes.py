@@ -23,6 +23,7 @@ from pytest_evalmetrics.model.scoring_notes import (
     UntrustedValues,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+from pytest_evalmetrics.reports.sentences.phrases import remarked
 
 _GROUPS: Final = 6  # of a sample, on a line
 
@@ -99,9 +100,11 @@ def key_in_file(note: KeyInFile) -> str:  # noqa: ARG001
 @sentence.register(KeyInUrl)
 def key_in_url(note: KeyInUrl) -> str:
     """Say who can read the key."""
-    whose = f"the value of {note.variable}" if note.variable else "a key"
+    key = "a key"
+    if note.variable:
+        key = f"the value of {note.variable}"
     return (
-        f"a URL holds {whose}: it is hidden in reports, but proxies and servers log "
+        f"a URL holds {key}: it is hidden in reports, but proxies and servers log "
         "URLs; api_key_secret sends it in a header"
     )
 
@@ -120,14 +123,15 @@ def keys_in_task_ids(note: KeysInTaskIds) -> str:
 def unscored_rows(note: UnscoredRows) -> str:
     """Count the rows, and give the first failure."""
     rows = of_many(note.count, note.rows, "row", "has")
-    such_as = "at" if note.count == 1 else "such as"
-    example = note.example
-    hint = f" ({example.hint})" if example.hint else ""
-    text = (
-        f"{rows} no {', '.join(note.scores)} ({note.kind}), "
-        f"{such_as} {example.row}: {example.reason}{hint}"
-    )
-    return f"of the baseline's rows: {text}" if note.of_baseline else text
+    such_as = "such as"
+    if note.count == 1:
+        such_as = "at"
+    example = f"{such_as} {note.example.row}: {note.example.reason}"
+    example = remarked(example, note.example.hint)
+    text = f"{rows} no {', '.join(note.scores)} ({note.kind}), {example}"
+    if note.of_baseline:
+        return f"of the baseline's rows: {text}"
+    return text
 
 
 @sentence.register(CutAnswers)
@@ -153,7 +157,9 @@ def uncounted_tokens(note: UncountedTokens) -> str:
 @sentence.register(JudgeAgainstItself)
 def judge_against_itself(note: JudgeAgainstItself) -> str:
     """Give Krippendorff's alpha, or why there is none."""
-    alpha = note.words if note.alpha is None else f"alpha {note.alpha:.3g}"
+    alpha = note.words
+    if note.alpha is not None:
+        alpha = f"alpha {note.alpha:.3g}"
     return (
         f"{note.score}: the judge agrees with itself by Krippendorff's {alpha}, over "
         f"{note.answers} answers to each of {note.rows} rows"
@@ -165,11 +171,11 @@ def judge_against_people(note: JudgeAgainstPeople) -> str:
     """Count the rows on which they agree."""
     if note.agreed is None:
         return f"judge check: {note.words}"
-    kappa = note.words if note.kappa is None else f"kappa {note.kappa:.4g}"
-    return (
-        f"judge check: {note.score} is what people say in {note.agreed} of {note.rows} "
-        f"labelled rows ({kappa})"
-    )
+    kappa = note.words
+    if note.kappa is not None:
+        kappa = f"kappa {note.kappa:.4g}"
+    rows = f"{note.agreed} of {note.rows} labelled rows"
+    return f"judge check: {note.score} is what people say in {rows} ({kappa})"
 
 
 @sentence.register(UnscoredAnchors)

@@ -86,8 +86,10 @@ def worse_tasks(reason: WorseTasks) -> str:
 
 
 def _worse(task: WorseTask) -> str:
-    p = f"p = {task.p:.2g}" if task.p > 0 else f"p = 1e{math.floor(task.log10_p)}"
-    return f"{task.task} ({task.before:.4g} to {task.now:.4g}, {p})"
+    p = f"{task.p:.2g}"
+    if task.p == 0:  # too small for a float
+        p = f"1e{math.floor(task.log10_p)}"
+    return f"{task.task} ({task.before:.4g} to {task.now:.4g}, p = {p})"
 
 
 @sentence.register(WorseSlices)
@@ -126,7 +128,9 @@ def dependent_rollouts(reason: DependentRollouts) -> str:
 def single_tasks_unseen(reason: SingleTasksUnseen) -> str:
     """Say from how many rollouts on a single task is seen."""
     of_each = f"{many(reason.rollouts, 'rollout')} of each task"
-    seen = "not always" if reason.sees_some else "never"
+    seen = "never"
+    if reason.sees_some:
+        seen = "not always"
     return (
         f"with {of_each} the break of a single one is {seen} seen: "
         f"{reason.needed} are needed on both sides"

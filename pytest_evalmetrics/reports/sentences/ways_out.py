@@ -167,8 +167,12 @@ def _missing_samples(reason: kinds.MissingSamples, _check: Check) -> str:
 
 @way_out.register(kinds.BudgetUsedUp)
 def _budget_used_up(reason: kinds.BudgetUsedUp, _check: Check) -> str:
-    text = _LIMIT_OTHERWISE if reason.uncounted else _GO_ON
-    return f"{text}; the rest takes about {reason.rest}" if reason.rest else text
+    way = _GO_ON
+    if reason.uncounted:
+        way = _LIMIT_OTHERWISE
+    if not reason.rest:
+        return way
+    return f"{way}; the rest takes about {reason.rest}"
 
 
 @way_out.register(kinds.NoBaseline)
@@ -215,10 +219,11 @@ def _attributed(reason: kinds.Attributed, check: Check) -> str:
 
 @way_out.register(kinds.UnknownDirection)
 def _unknown_direction(reason: kinds.UnknownDirection, _check: Check) -> str:
+    way = "higher"
+    otherwise = "lower where less is better"
     if reason.declared_lower:
-        way, otherwise = "lower", "higher if more of it is"
-    else:
-        way, otherwise = "higher", "lower where less is better"
+        way = "lower"
+        otherwise = "higher if more of it is"
     key = f'`baseline: {{metrics: {{"{reason.metric}": {{direction: {way}}}}}}}`'
     return f"write {key}, or {otherwise}"
 
@@ -327,7 +332,9 @@ def _worse_tasks(_reason: kinds.WorseTasks, check: Check) -> str:
 
 @way_out.register(kinds.OwnRule)
 def _own_rule(_reason: kinds.OwnRule, check: Check) -> str:
-    return fixing(check) if check.verdict is Verdict.FAIL else _MORE
+    if check.verdict is Verdict.FAIL:
+        return fixing(check)
+    return _MORE
 
 
 @way_out.register(kinds.ValueChanged)

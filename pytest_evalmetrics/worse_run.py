@@ -1,0 +1,133 @@
+"""The first worse one of several recorded runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from pytest_evalmetrics import metrics, rollouts
+from pytest_evalmetrics.compared_runs import (
+    RunReader,
+    arguments_of,
+    benchmark_of,
+    benchmarks_of,
+    errors_of_options,
+    reports_of,
+    rollouts_at,
+    short_names,
+    tables_of,
+    without_direction,
+)
+from pytest_evalmetrics.config import declarations
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.pipeline.gate_settings import rule_of
+from pytest_evalmetrics.run_series import first_worse, runs_of_commits
+from pytest_evalmetrics.spec.metric_names import parse
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping, Sequence
+
+    from pytest_evalmetrics.compared_runs import RunArguments
+    from pytest_evalmetrics.json_types import JsonObject
+    from pytest_evalmetrics.model.metric_facts import DirectionName
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.spec import Benchmark
+
+    # the rollouts of a benchmark and agent, by the place of their run
+    Series = dict[str, dict[int, RolloutTable]]
+
+
+def find_culprit(given: Namespace) -> tuple[list[str], bool]:
+    """Find the first worse run; return the lines to print, and whether there is one."""
+    with errors_of_options():
+        return _culprit(arguments_of(given))
+
+
+def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
+    paths = list(arguments.runs)
+    names = short_names(paths)
+    notes: list[str] = []
+    if len(paths) == 1 and "=" in paths[0]:
+        names, paths, notes = runs_of_commits(paths[0])
+    if len(paths) < 2:  # nothing came before one
+        raise EvalMetricsError("two runs or more are needed, the oldest first")
+    benchmark = benchmark_of(arguments, "(runs)", {})
+    plan = metrics.plan(benchmark.spec)
+    series = _series(paths, arguments)
+    # all of them together have the level of one
+    tests = len(series) * len(benchmark.spec.metrics)
+    lines = []
+    is_worse = False
+    for title, tables in series.items():
+        runs = [names[at] for at in tables]
+        directions = next(iter(tables.values())).directions
+        benchmark = _with_directions(benchmark, plan, directions)
+        for metric in benchmark.spec.metrics:
+            rule = rule_of(benchmark, metric, bounded=True)
+            rule = structs.replace(rule, alpha=rule.alpha / tests)
+            words, p = first_worse(plan, metric, list(tables.values()), runs, rule)
+            lines.append(f"{title} {metric}: {words}".lstrip())
+            if p < rule.alpha:
+                is_worse = True
+    return [*lines, *notes], is_worse
+
+
+def _with_directions(
+    benchmark: Benchmark, plan: metrics.Plan, directions: Mapping[str, DirectionName]
+) -> Benchmark:
+    """Complete the direction of each metric; ask for it where nothing declares it."""
+    spec = benchmark.spec
+    facts = plan.facts_of
+    names = map(parse, spec.gated)
+    scores = [name.score for name in names if name.score is not None]
+    undeclared = declarations.undeclared_when_loaded(spec, facts, directions, scores)
+    for question in undeclared:
+        raise without_direction(question.metrics)
+    return benchmark.with_spec(declarations.with_directions(spec, facts, directions))
+
+
+def _series(paths: Sequence[str], arguments: RunArguments) -> Series:
+    """Return the rollouts of each benchmark and agent."""
+    reports = reports_of(paths)
+    if reports:
+        return _series_of_reports(paths, reports)
+    return _series_of_rollouts(paths, arguments)
+
+
+def _series_of_reports(paths: Sequence[str], reports: Sequence[Path]) -> Series:
+    series: Series = {}
+    for at, report in enumerate(reports):
+        for name, file in benchmarks_of(report).items():
+            tables = tables_of(report, name, file, paths[at])
+            for agent, table in tables.items():
+                title = name
+                if len(tables) > 1:
+                    title = f"{name} {agent}"
+                series.setdefault(title, {})[at] = table
+    return series
+
+
+def _series_of_rollouts(paths: Sequence[str], arguments: RunArguments) -> Series:
+    files = [rollouts_at(path) for path in paths]
+
+    def load(keys: JsonObject) -> list[RolloutTable]:
+        return [_table(file, keys, arguments) for file in files]
+
+    series: Series = {}
+    for at, table in enumerate(RunReader(arguments).read(files, load)):
+        for agent, part in table.by_agent():
+            title = ""
+            if len(table.agents) > 1:
+                title = agent
+            series.setdefault(title, {})[at] = part
+    return series
+
+
+def _table(file: Path, keys: JsonObject, arguments: RunArguments) -> RolloutTable:
+    """Load the rollouts of a run, with the scores that the metrics need."""
+    spec = benchmark_of(arguments, {"path": str(file), **keys}, {}).spec
+    scores = metrics.plan(spec).scores
+    return rollouts.load(spec.rows, Path.cwd(), scores=scores)

@@ -42,11 +42,15 @@ def baseline(project):
     return json.loads(project.baseline().read_text(encoding="utf-8"))
 
 
-def test_another_scorer_of_the_same_score_and_other_settings(scored):
+def test_another_scorer_of_the_same_score_is_another_ruler(scored):
     bench(scored, "type: exact-match, name: strict")
     scored.run().stdout.fnmatch_lines(
         ["INCONCLUSIVE *the ruler changed: scorer scoring:strict -> exact-match"]
     )
+
+
+def test_other_settings_of_a_scorer_are_another_ruler(scored):
+    bench(scored, "type: exact-match, name: strict")
     assert scored.run(UPDATE).ret == 0
     bench(scored, 'type: exact-match, name: strict, reference: "{{ response }}"')
     scored.run().stdout.fnmatch_lines(

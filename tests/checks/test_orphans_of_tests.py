@@ -1,7 +1,5 @@
 """Which baselines of checks are unused: only where their test ran without them, or is gone."""
 
-from itertools import chain, product
-
 import pytest
 
 UPDATE = "--snapshot-update"
@@ -49,20 +47,36 @@ def names(folder):
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-def test_a_check_that_its_test_makes_no_more(project, folder):
+@pytest.fixture
+def renamed(project, folder):
+    """The project with its check `other` renamed to `new`, and recorded again."""
     project.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
-    result = project.run("--snapshot-details", "-k", "not named")
-    assert result.ret == 0  # a selection says nothing
-    assert project.run().ret == 1  # the new one is missing, so that its test fails
-    assert names(folder) == ALL
     assert project.run(UPDATE).ret == 0
     assert names(folder) == ALL | {"test_named-new.json"}
-    result = project.run("--snapshot-details", "-n", "1")
+    return project
+
+
+def test_a_selection_without_the_test_of_a_check_says_nothing_of_it(project, folder):
+    project.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
+    result = project.run("-k", "not named")
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*unused*")
+    assert names(folder) == ALL
+
+
+def test_a_check_that_its_test_makes_no_more_is_unused(renamed):
+    result = renamed.run("-n", "1")
     assert result.ret == 1
     result.assert_outcomes(passed=5)
-    assert [
-        entry["id"].partition("::")[2] for entry in project.report()["benchmarks"]
-    ] == [
+    result.stdout.fnmatch_lines(
+        ["1 unused baseline: *", "    __baselines__/test_x/test_named-other.json"]
+    )
+
+
+def test_each_check_of_a_test_has_an_entry_in_the_report(renamed):
+    renamed.run()
+    entries = renamed.report()["benchmarks"]
+    assert [entry["id"].partition("::")[2] for entry in entries] == [
         "TestCode::TestHard::test_sums::easy",
         "test_last",
         "test_models[a]",
@@ -70,29 +84,38 @@ def test_a_check_that_its_test_makes_no_more(project, folder):
         "test_named::kept",
         "test_named::new",
     ]
-    result.stdout.fnmatch_lines(
-        ["1 unused baseline: *", "    __baselines__/test_x/test_named-other.json"]
-    )
 
 
-def test_a_test_or_a_file_that_is_gone(project, folder):
+def test_the_baseline_of_a_test_that_is_gone_is_unused(project, folder):
     project.write("test_x.py", TEXT.partition("def test_last")[0])
     assert project.run().ret == 1
+    # recording deletes nothing
     assert project.run(UPDATE).ret == 0
     assert names(folder) == ALL
     assert project.run(DELETE).ret == 0
     assert names(folder) == ALL - {"test_last.json"}
+
+
+def test_the_baselines_of_a_file_that_is_left_out_are_kept(project, folder):
     project.write(
         "test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n"
     )
     assert project.run(UPDATE, "--ignore", "test_x.py").ret == 0
-    assert names(folder) == ALL - {"test_last.json"}
+    assert names(folder) == ALL
+
+
+def test_the_baselines_of_a_file_that_is_gone_are_unused(project, folder):
+    project.write(
+        "test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], name='y')\n"
+    )
     (project.path / "test_x.py").unlink()
-    project.run(DELETE).stdout.fnmatch_lines(["5 unused baselines deleted"])
+    project.run(DELETE).stdout.fnmatch_lines(["6 unused baselines deleted"])
     assert names(folder) == set()
 
 
-def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
+@pytest.fixture
+def generated(project):
+    """A project whose baselines are of tests that no file defines by their names."""
     project.write(
         "base.py",
         "class Base:\n"
@@ -106,24 +129,35 @@ def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
     )
     project.write("pytest.ini", "[pytest]\npythonpath = .\n")
     assert project.run(UPDATE).ret == 0
-    folder = project.path / "__baselines__" / "test_x"
-    before = names(folder)
-    assert before == {"TestX.test_inherited.json", "test_made.json"}
-    project.write(
+    assert names(project.path / "__baselines__" / "test_x") == GENERATED
+    return project
+
+
+GENERATED = {"TestX.test_inherited.json", "test_made.json"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        (UPDATE,),
+        (f"{DELETE}=list",),
+        (DELETE,),
+        (DELETE, "-k", "test"),
+        (DELETE, "--deselect", "test_x.py::test_plain"),
+        (DELETE, "test_x.py::test_made"),
+    ],
+    ids=" ".join,
+)
+def test_baselines_of_tests_that_a_conftest_leaves_out_are_kept(generated, arguments):
+    generated.write(
         "conftest.py",
         "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n",
     )
-    selections = (
-        (),
-        ("-k", "test"),
-        ("--deselect", "test_x.py::test_plain"),
-        ("test_x.py::test_made",),
-    )
-    for args in product(((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)), selections):
-        result = project.run(*chain(*args))
-        result.stdout.no_fnmatch_line("*unused: *")
-        result.stdout.no_fnmatch_line("*unused baseline:*")
-        assert names(folder) == before
+    result = generated.run(*arguments)
+    result.stdout.no_fnmatch_line("*unused: *")
+    result.stdout.no_fnmatch_line("*unused baseline:*")
+    assert names(generated.path / "__baselines__" / "test_x") == GENERATED
 
 
 CHANGES = [

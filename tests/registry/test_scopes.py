@@ -164,8 +164,9 @@ def test_a_wrong_call_in_the_hook_fails_a_test_at_its_line(project):
     project.write("conftest.py", hook)
     project.write("test_a.py", "def test_a(evalmetrics): evalmetrics.check([1])\n")
     result = project.run()
+    guess = "the registry has no 'register_metrics'; did you mean 'register_metric'?"
     result.stdout.fnmatch_lines(
-        ["conftest.py:2: pytest_evalmetrics_register failed: *"]
+        [f"conftest.py:2: pytest_evalmetrics_register failed: {guess}*"]
     )
     result.stdout.no_fnmatch_line("*call_historic*")
     result = project.run("--evalmetrics-list")

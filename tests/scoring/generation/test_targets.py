@@ -63,6 +63,10 @@ async def ends_too(row):
     return str(row["id"] + 1)
 
 
+def stops(row):
+    raise StopIteration("no more")
+
+
 def fails(row):
     if row["id"] == 1:
         raise KeyError("no such tool")
@@ -167,6 +171,15 @@ def test_what_a_target_raises_is_the_failure_of_that_rollout(agent):
     assert dict(failed(mode="replay")[1].kinds) == {"not-in-journal": 8}
     versioned = ', version: "1"'
     assert failed(versioned)[1] == failed(versioned, "replay")[1]
+
+
+def test_a_target_that_raises_stop_iteration_is_not_waited_for_forever(agent):
+    evaluated, _ = run(agent, bench("an_agent:stops"))
+    (failures,) = evaluated.result.failed_rows
+    assert (
+        failures.first[0].reason
+        == "the target raised RuntimeError: StopIteration: no more"
+    )
 
 
 @pytest.mark.parametrize(

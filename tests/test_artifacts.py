@@ -92,21 +92,25 @@ SKIPPED = [
 ]
 
 
-def test_skipped_benchmarks_are_reported_with_their_reasons(skipping):
-    result = skipping.run()
-    alone = _bytes(skipping)
+def test_skipped_benchmarks_are_in_the_report_with_their_reasons(skipping):
+    skipping.run()
     report = skipping.report()
     assert [(s["id"], s["reason"]) for s in report["skipped"]] == SKIPPED
     assert report["not_evaluated"] == []
     assert report["verdict"] == "PASS"
-    assert [e["id"] for e in report["benchmarks"]] == [
-        "s.bench.yaml::one",
-        "test_x.py::test_d",
-    ]
+    evaluated = [entry["id"] for entry in report["benchmarks"]]
+    assert evaluated == ["s.bench.yaml::one", "test_x.py::test_d"]
+
+
+def test_a_report_with_skipped_benchmarks_has_the_schema_that_is_printed(skipping):
+    skipping.run()
     schema = json.loads(skipping.run("--evalmetrics-schema=report").stdout.str())
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(report, schema)
-    result.stdout.fnmatch_lines(
+    jsonschema.validate(skipping.report(), schema)
+
+
+def test_skipped_benchmarks_are_shown_and_nothing_in_a_reason_is_a_command(skipping):
+    skipping.run().stdout.fnmatch_lines(
         [
             "SKIPPED       s.bench.yaml::hooked  by a hook",
             r"SKIPPED       s.bench.yaml::three  until\x1b[[]31m | `the` server is back",
@@ -116,12 +120,19 @@ def test_skipped_benchmarks_are_reported_with_their_reasons(skipping):
     assert "2 PASS (2 with nothing gated), 6 skipped" in summary
     assert "- s.bench.yaml::three was skipped: until\\\\x1b" in summary
     assert "\x1b" not in summary
-    skipping.run("-n", "1")
-    assert _bytes(skipping) == alone
-    quiet = skipping.run("-q")
-    quiet.stdout.fnmatch_lines(
+
+
+def test_with_q_skipped_benchmarks_are_counted(skipping):
+    skipping.run("-q").stdout.fnmatch_lines(
         ["2 benchmarks: 2 PASS (2 with nothing gated), 6 skipped"]
     )
+
+
+def test_skipped_benchmarks_are_reported_alike_by_workers(skipping):
+    skipping.run()
+    alone = _bytes(skipping)
+    skipping.run("-n", "1")
+    assert _bytes(skipping) == alone
 
 
 def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):

@@ -145,36 +145,52 @@ def check(entry, name="tasks"):
     return check
 
 
-def test_an_edited_or_renamed_question_is_another_task(project):
+@pytest.fixture
+def recorded(project):
+    """A baseline of TASKS in each format; gives what runs a set of tasks against it."""
     run = Runs(project, *FORMATS)
+    assert {entry["verdict"] for entry in run(TASKS, UPDATE)} == {"PASS"}
+    return run
 
-    def verdicts(tasks, *args):
-        return [entry["verdict"] for entry in run(tasks, *args)]
 
-    passing, inconclusive = ["PASS"] * len(FORMATS), ["INCONCLUSIVE"] * len(FORMATS)
-    assert verdicts(TASKS, UPDATE) == passing
-    edited = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
-    for entry in run(edited):
+EDITED = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
+
+
+def test_an_edited_question_is_another_task(recorded):
+    for entry in recorded(EDITED):
         assert entry["verdict"] == "INCONCLUSIVE"
         assert check(entry)["reasons"][0]["edited_count"] == 1
         assert (
             "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
         )
-    for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
+
+
+def test_a_run_whose_questions_are_all_edited_has_nothing_in_common(recorded):
+    for entry in recorded([t._replace(question=t.question + "!") for t in TASKS]):
         assert entry["verdict"] == "INCONCLUSIVE"
         assert check(entry, "mean_reward")["reasons"][0]["type"] == "nothing_in_common"
+
+
+def test_renamed_questions_are_paired_by_content_and_their_loss_is_seen(recorded):
     renamed = [
         t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])
     ]
     kept = [t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:])]
-    assert "PASS" not in verdicts([*renamed, *kept])
+    entries = recorded([*renamed, *kept])
+    assert "PASS" not in {entry["verdict"] for entry in entries}
     moved = "9 tasks moved to another id and are paired by content: 0 -> new-0, "
-    assert moved in run.result.stdout.str()
-    assert verdicts(edited, UPDATE, "-v") == inconclusive
-    refused = ["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"]
-    run.result.stdout.fnmatch_lines(refused * len(FORMATS))
-    assert verdicts(edited, UPDATE, ACCEPT) == passing
-    assert verdicts(edited) == passing
+    assert moved in recorded.result.stdout.str()
+
+
+def test_an_update_with_an_edited_question_has_to_accept_its_loss(recorded):
+    entries = recorded(EDITED, UPDATE, "-v")
+    assert {entry["verdict"] for entry in entries} == {"INCONCLUSIVE"}
+    recorded.result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"] * len(FORMATS)
+    )
+    entries = recorded(EDITED, UPDATE, ACCEPT)
+    assert {entry["verdict"] for entry in entries} == {"PASS"}
+    assert {entry["verdict"] for entry in recorded(EDITED)} == {"PASS"}
 
 
 def test_tasks_of_the_same_content_keep_their_ids(project):
@@ -232,68 +248,105 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
         assert project.checks()["mean_reward"]["comparison"]["worse"] == worse
 
 
-def test_another_runs_report_knows_the_content_of_its_tasks(project):
+@pytest.fixture
+def against_report(project):
+    """Benchmarks that are compared with the report of another run, of TASKS."""
     run = Runs(project, *FORMATS)
-    for (entry,) in (
-        run(TASKS, UPDATE)[-1:],
-        run(TASKS, "--evalmetrics-output", "main/")[-1:],
-    ):
-        assert entry["verdict"] == "PASS"
+    run(TASKS, UPDATE)
+    entries = run(TASKS, "--evalmetrics-output", "main/")
+    assert {entry["verdict"] for entry in entries} == {"PASS"}
     for name in FORMATS:
         path = project.path / f"{name}.bench.yaml"
-        asked = path.read_text().replace(
-            "baseline: true", "baseline: {report: main/report.json}"
-        )
-        path.write_text(asked)
+        against = "baseline: {report: main/report.json}"
+        path.write_text(path.read_text().replace("baseline: true", against))
+    return run
+
+
+def test_another_runs_report_knows_the_content_of_its_tasks(against_report):
     moved = [*TASKS[1:], TASKS[0]]
-    assert {entry["verdict"] for entry in run(moved)} == {"PASS"}
-    for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
+    assert {entry["verdict"] for entry in against_report(moved)} == {"PASS"}
+    for entry in against_report([t._replace(question=t.question + "!") for t in TASKS]):
         assert check(entry, "mean_reward")["reasons"][0]["type"] == "nothing_in_common"
+
+
+def test_a_report_from_before_there_was_content_is_noted(against_report, project):
     report = project.path / "main/report.json"
     old = json.loads(report.read_text())
     for entry in old["benchmarks"]:
         for agent in entry["agents"]:
             assert len(agent.pop("task_content")) == len(TASKS)
     report.write_text(json.dumps(old))
+    # which holds the report's digest
     (project.path / "main/run.json").unlink()
-    notes = [note for entry in run(TASKS) for note in entry["notes"]]
+    notes = [note for entry in against_report(TASKS) for note in entry["notes"]]
     lacking = "holds no content of its tasks yet; compare with a run that holds it"
     assert sum(lacking in note for note in notes) == len(FORMATS), notes
 
 
-@pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
-def test_two_questions_under_one_id_of_one_file_are_reported(project, rows):
-    def row(n, text, sample=0, **more):
-        asked = {"input": [{"role": "user", "content": text, **more}]}
-        return {
-            "_ng_task_index": n,
-            "_ng_rollout_index": sample,
-            "reward": 1,
-            "responses_create_params": asked,
-        }
+def asked(task, text, sample=0, **more):
+    """Give a row whose question is a message."""
+    question = {"input": [{"role": "user", "content": text, **more}]}
+    return {
+        "_ng_task_index": task,
+        "_ng_rollout_index": sample,
+        "reward": 1,
+        "responses_create_params": question,
+    }
 
-    first = [row(n, f"q{n}") for n in range(rows)]
-    # the same question
-    again = [row(n, f"q{n}", sample=1, id=f"msg_{n}") for n in range(rows)]
+
+def first_and_again(rows, *, other=True):
+    """Give two rollouts of so many tasks; the second of task 1 has another question."""
+    first = [asked(n, f"q{n}") for n in range(rows)]
+    # messages have ids of their own, which are no part of a question
+    again = [asked(n, f"q{n}", sample=1, id=f"msg_{n}") for n in range(rows)]
+    if other:
+        again[1] = asked(1, "another question", sample=1)
+    return first, again
+
+
+def notes_of_questions(project):
+    (entry,) = project.report()["benchmarks"]
+    return [note for note in entry["notes"] if "different questions" in note]
+
+
+FEW_AND_MANY = pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
+
+
+@FEW_AND_MANY
+def test_rollouts_of_one_question_are_not_noted(project, rows):
+    first, again = first_and_again(rows, other=False)
     project.rows("runs.jsonl", [*first, *again])
     bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
     assert project.run().ret == 0
+    assert notes_of_questions(project) == []
+
+
+@FEW_AND_MANY
+def test_two_questions_under_one_id_are_noted(project, rows):
     # as an environment deals each rollout a start
-    again[1] = row(1, "another question", sample=1)
+    first, again = first_and_again(rows)
     project.rows("runs.jsonl", [*first, *again])
+    bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
     assert project.run().ret == 0
-    (note,) = [
-        n
-        for n in project.report()["benchmarks"][0]["notes"]
-        if "different questions" in n
-    ]
+    (note,) = notes_of_questions(project)
     assert note.startswith("1 task has rollouts of different questions, such as 1: ")
-    (project.path / "runs.jsonl").unlink()
+
+
+@FEW_AND_MANY
+def test_two_questions_under_one_id_of_two_files_are_noted(project, rows):
+    first, again = first_and_again(rows)
     project.rows("runs-1.jsonl", first)
     project.rows("runs-2.jsonl", again)
     bench(project, 'rollouts: "runs-*.jsonl"\nmetrics: [mean_reward]')
     assert project.run().ret == 0
-    assert note in project.report()["benchmarks"][0]["notes"]
+    (note,) = notes_of_questions(project)
+    assert note.startswith("1 task has rollouts of different questions, such as 1: ")
+
+
+def test_two_questions_under_one_id_fail_where_the_file_says_what_a_question_is(
+    project,
+):
+    first, again = first_and_again(2)
     project.rows("runs.jsonl", [*first, *again])
     content = "fields: {content: responses_create_params.input}"
     bench(project, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")

@@ -36,35 +36,54 @@ def load(folder, results, score="success", **stats):
     return folder.load("out.json", scores=[score])
 
 
-@pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
-def test_what_the_tool_wrote(real, name):
-    whole = json.loads((real.path / "formats/promptfoo/results.json").read_text())[
-        "results"
-    ]
-    stats, (prompt,) = whole["stats"], whole["prompts"]
-    table = real.load(f"formats/promptfoo/{name}", scores=["success"])
-    assert table.tasks == ("add-1", "add-2", "boom")
-    assert table.sample.tolist() == [0, 1] * 3  # --repeat 2
-    assert table.agents == ("toy",)
-    success = table.scores["success"]
-    assert np.nansum(success) == stats["successes"] == 2
-    assert (success == 0).sum() == stats["failures"] == 2
-    assert np.isnan(success).sum() == stats["errors"] == 2
-    assert np.nansum(table.scores["score"]) == prompt["metrics"]["score"]
-    assert (
-        np.nansum(table.scores["correctness"])
-        == prompt["metrics"]["namedScores"]["correctness"]
-    )
-    assert np.nansum(table.scores["cost_usd"]) == pytest.approx(
-        prompt["metrics"]["cost"]
-    )
-    assert table.scores["latency_s"].sum() == pytest.approx(0.077)  # totalLatencyMs
-    assert np.nansum(table.scores["prompt_tokens"]) == stats["tokenUsage"]["prompt"]
-    assert (
-        np.nansum(table.scores["completion_tokens"])
-        == stats["tokenUsage"]["completion"]
-    )
-    (note,) = note_texts(table.notes)
+RESULTS = "formats/promptfoo/results.json"
+
+
+@pytest.fixture(params=[RESULTS, RESULTS + "l"], ids=["json", "jsonl"])
+def written(real, request):
+    """The table of what the tool wrote."""
+    return real.load(request.param, scores=["success"])
+
+
+@pytest.fixture
+def said(real):
+    """The tool's own sums over its results."""
+    return json.loads((real.path / RESULTS).read_text())["results"]
+
+
+def test_a_test_is_a_task_and_a_repetition_a_sample(written):
+    assert written.tasks == ("add-1", "add-2", "boom")
+    # --repeat 2
+    assert written.sample.tolist() == [0, 1] * 3
+    assert written.agents == ("toy",)
+
+
+def test_successes_failures_and_errors_are_as_many_as_the_tool_counts(written, said):
+    success = written.scores["success"]
+    assert np.nansum(success) == said["stats"]["successes"] == 2
+    assert (success == 0).sum() == said["stats"]["failures"] == 2
+    assert np.isnan(success).sum() == said["stats"]["errors"] == 2
+
+
+def test_scores_and_cost_add_up_to_what_the_tool_says(written, said):
+    (prompt,) = said["prompts"]
+    metrics = prompt["metrics"]
+    sums = {name: np.nansum(written.scores[name]) for name in written.scores}
+    assert sums["score"] == metrics["score"]
+    assert sums["correctness"] == metrics["namedScores"]["correctness"]
+    assert sums["cost_usd"] == pytest.approx(metrics["cost"])
+    # totalLatencyMs
+    assert sums["latency_s"] == pytest.approx(0.077)
+
+
+def test_tokens_add_up_to_what_the_tool_says(written, said):
+    tokens = said["stats"]["tokenUsage"]
+    assert np.nansum(written.scores["prompt_tokens"]) == tokens["prompt"]
+    assert np.nansum(written.scores["completion_tokens"]) == tokens["completion"]
+
+
+def test_errors_are_noted_with_the_first_one(written):
+    (note,) = note_texts(written.notes)
     assert note.startswith(
         "error: 2 rollouts without a score, which is missing (first "
     )

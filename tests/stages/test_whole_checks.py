@@ -210,19 +210,25 @@ def compared_with_history(tmp_path, runs, rule="absolute", **changed):
 
 def test_a_metric_below_the_best_run_fails_and_names_that_run(tmp_path):
     check = compared_with_history(tmp_path, [history_run(0.7), history_run(0.8)])
-    assert check.gate is Gate.BASELINE
-    assert check.name == "mean_reward"
-    assert check.verdict is Verdict.FAIL
-    assert check.value == 0.5
-    assert check.line == 5
-    assert check.acceptance is Acceptance.HISTORY
+    assert (check.gate, check.name) == (Gate.BASELINE, "mean_reward")
+    assert (check.verdict, check.value) == (Verdict.FAIL, 0.5)
     best = "the best of 2 runs, of 2026-01-02 (1a2b3c4)"
     assert check.reasons == (
         ValueChanged("mean_reward", before=0.8, now=0.5, against=best),
     )
-    assert check.comparison.against == "best"
-    assert check.comparison.anchor == best
-    assert check.comparison.runs == 2
+
+
+def test_a_check_against_a_history_says_what_it_was_compared_with(tmp_path):
+    check = compared_with_history(tmp_path, [history_run(0.7), history_run(0.8)])
+    facts = check.comparison
+    assert (facts.against, facts.runs) == ("best", 2)
+    assert facts.anchor == "the best of 2 runs, of 2026-01-02 (1a2b3c4)"
+
+
+def test_a_check_against_a_history_is_accepted_there_and_has_the_metrics_line(tmp_path):
+    check = compared_with_history(tmp_path, [history_run(0.8)])
+    assert check.acceptance is Acceptance.HISTORY
+    assert check.line == 5
 
 
 def test_a_metric_near_the_best_run_passes(tmp_path):

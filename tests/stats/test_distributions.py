@@ -62,17 +62,33 @@ def test_t_with_one_degree_of_freedom_is_cauchy(t):
     assert distributions.t_sf(t, 1) == close(math.atan2(1, t) / math.pi)
 
 
-def test_t_at_the_edges():
-    assert distributions.t_sf(0, 5) == 0.5
-    assert distributions.t_ppf(0.5, 5) == 0.0
-    assert distributions.t_ppf(0, 5) == -math.inf
-    assert distributions.t_ppf(1, 5) == math.inf
-    assert distributions.t_sf(math.inf, 5) == 0.0
-    assert distributions.t_sf(1e200, 30) == 0.0  # beyond what can be squared
-    assert distributions.t_sf(-1e200, 1) == 1.0
-    assert math.isnan(distributions.t_sf(math.nan, 5))
-    assert distributions.t_sf(1.5, math.inf) == distributions.normal_sf(1.5)
-    assert distributions.t_ppf(0.975, math.inf) == distributions.normal_ppf(0.975)
+@pytest.mark.parametrize(
+    ("t", "df", "chance"),
+    [
+        (0, 5, 0.5),
+        (math.inf, 5, 0.0),
+        # beyond what can be squared
+        (1e200, 30, 0.0),
+        (-1e200, 1, 1.0),
+        (math.nan, 5, math.nan),
+        (1.5, math.inf, distributions.normal_sf(1.5)),
+    ],
+)
+def test_the_tail_of_t_at_the_edges(t, df, chance):
+    assert distributions.t_sf(t, df) == pytest.approx(chance, abs=0, rel=0, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("p", "df", "t"),
+    [
+        (0.5, 5, 0.0),
+        (0, 5, -math.inf),
+        (1, 5, math.inf),
+        (0.975, math.inf, distributions.normal_ppf(0.975)),
+    ],
+)
+def test_the_quantiles_of_t_at_the_edges(p, df, t):
+    assert distributions.t_ppf(p, df) == t
 
 
 @pytest.mark.parametrize("shape", SHAPES)

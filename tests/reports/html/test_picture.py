@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,23 +32,39 @@ def table(rewards, *, tasks=None, sources=(), **scores):
     )
 
 
-def test_tasks_are_matched_and_the_worst_come_first():
+@pytest.fixture(scope="module")
+def compared():
+    """Three tasks of both runs, of which b broke and c came right; one new, one gone."""
     was = table([[1, 1], [0, 1], [0, 0], [1, 1]], tasks=("a", "b", "c", "gone"))
     now = table([[1, 1], [0, 0], [1, 1], [0.5, 0.5]], tasks=("a", "b", "c", "new"))
-    places = np.array([0, 1, 2, -1])
-    picture = picture_of(now, reward="reward", compared=(was, places))
-    compared = picture.about.compared
-    assert (compared.worse, compared.better, compared.same) == (1, 1, 1)
-    assert (compared.new, compared.gone) == (1, 1)
-    assert sorted(compared.pairs) == [(0, 1, 1), (0.5, 0, 1), (1, 1, 1)]
-    tasks = picture.tasks
-    assert tasks.ids == ["b", "gone", "c", "new", "a"]
+    return picture_of(now, reward="reward", compared=(was, np.array([0, 1, 2, -1])))
+
+
+def test_tasks_of_both_runs_are_counted_by_how_they_changed(compared):
+    counts = compared.about.compared
+    assert (counts.worse, counts.better, counts.same) == (1, 1, 1)
+    assert (counts.new, counts.gone) == (1, 1)
+    # the mean before, the mean now, and how many tasks have them
+    assert sorted(counts.pairs) == [(0, 1, 1), (0.5, 0, 1), (1, 1, 1)]
+
+
+def test_the_tasks_that_broke_come_first_and_unchanged_ones_last(compared):
+    assert compared.tasks.ids == ["b", "gone", "c", "new", "a"]
+
+
+def test_a_task_has_its_mean_and_its_rewards_on_both_sides(compared):
+    tasks = compared.tasks
     assert tasks.was[0] == [0.5, 1, 0, None, 1]
     assert tasks.now[0] == [0, None, 1, 0.5, 1]
     assert tasks.rewards_was == [[0, 1], [1, 1], [0, 0], None, [1, 1]]
-    assert tasks.rewards_now[:2] == [[0, 0], None]
-    assert tasks.rows[0] == [[0, 0, 3], [1, 0, 4]]  # sample, file, line
-    assert tasks.rows[1] is None
+    assert tasks.rewards_now == [[0, 0], None, [1, 1], [0.5, 0.5], [1, 1]]
+
+
+def test_a_task_has_its_rows_in_this_run_alone(compared):
+    of_b, of_gone, *_ = compared.tasks.rows
+    # sample, file, line
+    assert of_b == [[0, 0, 3], [1, 0, 4]]
+    assert of_gone is None
 
 
 def test_less_may_be_better():

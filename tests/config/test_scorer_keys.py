@@ -276,6 +276,13 @@ def test_errors_are_reported_with_their_lines(refusals, marks):
     }
 
 
+def test_a_scorer_without_a_type_is_told_all_types(refusals):
+    text = "benchmark:\n  name: a\n  rollouts: r\n  scorers: [{words: 3}]\n"
+    ((line,),) = refusals([text])
+    assert line.startswith("4: benchmark.scorers[0]: 'type' is missing: remote, ")
+    assert line.endswith(", llm-judge, ragas, python, or one of your own")
+
+
 def test_a_name_distinguishes_two_scorers_of_one_type(load, marks):
     text = (
         "benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: strict\n  scorers:\n"

@@ -5,6 +5,7 @@ import pytest
 from stages.making import FIELDS, against, benchmark, given, load, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.gates.thresholds import check_threshold
 from pytest_evalmetrics.model.bounds import (
     AllBound,
     CountBound,
@@ -12,6 +13,7 @@ from pytest_evalmetrics.model.bounds import (
     MostBound,
     ThresholdBound,
 )
+from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.reasons import (
     BrokenTasks,
     FailedRows,
@@ -20,6 +22,7 @@ from pytest_evalmetrics.model.reasons import (
     MissingDecide,
     MissingRewards,
     MustPassFailed,
+    NoInterval,
     OutOfBounds,
     Quarantined,
     TaskListChanged,
@@ -31,6 +34,7 @@ from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline import judging
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 from pytest_evalmetrics.reports.sentences.notes import note_texts
+from pytest_evalmetrics.spec import Threshold
 
 
 def checks_of(asked, **settings):
@@ -57,6 +61,14 @@ def test_a_threshold_fails_below_its_bound(tmp_path):
     assert check.bound == ThresholdBound(least=0.7, most=None)
     assert check.line == 4
     assert isinstance(reason_in(check), OutOfBounds)
+
+
+def test_an_end_of_an_interval_that_there_is_none_of_is_inconclusive():
+    estimate = Estimate("mine", 1.0, tasks=2, rollouts=2, reason="a hook gives none")
+    threshold = Threshold(min=0.7, bound="lower")
+    check = check_threshold(estimate, threshold, None, agent="", line=4)
+    assert (check.verdict, check.value) == (Verdict.INCONCLUSIVE, 1.0)
+    assert check.reasons == (NoInterval(metric="mine", words="a hook gives none"),)
 
 
 def test_the_checks_of_an_agent_bear_its_name_where_there_are_several(tmp_path):

@@ -1,7 +1,9 @@
 """Scores in an endpoint's answer; an error beside a score is a failed row."""
 
+import asyncio
+
 import pytest
-from scoring.scorers.offline import entry
+from scoring.scorers.offline import entry, make, row
 
 from pytest_evalmetrics.errors import RowError
 
@@ -73,3 +75,32 @@ def test_what_is_no_score(path, answer, kind):
     with pytest.raises(RowError) as raised:
         score(path).read(answer)
     assert raised.value.kind == kind
+
+
+class Calls:
+    """Answers a call, and keeps what was posted."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.posted = []
+
+    async def post(self, endpoint, body, *, kind, check):
+        self.posted.append((endpoint.url, body, kind))
+        check(self.answer)
+        return self.answer
+
+
+TWO_SCORES = [
+    {"name": name, "parser": {"type": "json", "json_path": f"$.{name}"}}
+    for name in ("kind", "right")
+]
+
+
+def test_the_body_is_filled_in_and_all_scores_are_read_from_one_answer():
+    body = {"said": "{{ item.response }}", "limit": 5}
+    scorer = make(entry(type="remote", url="http://h/x", body=body, scores=TWO_SCORES))
+    calls = Calls({"kind": 0.25, "right": 1, "more": 7})
+    scored = asyncio.run(scorer.score_with(row({"response": "hello"}), calls))
+    assert scored.scores == {"kind": 0.25, "right": 1.0}
+    # the kind is part of the key under which paid answers are kept
+    assert calls.posted == [("http://h/x", {"said": "hello", "limit": 5}, "remote/1")]

@@ -26,21 +26,20 @@ from pytest_evalmetrics.stats.distributions import t_sf as t_sf
 from pytest_evalmetrics.stats.labelled_means import labelled_mean as labelled_mean
 from pytest_evalmetrics.stats.means import FEWEST as FEWEST
 from pytest_evalmetrics.stats.means import MeanSE as MeanSE
-from pytest_evalmetrics.stats.means import mde_factor as mde_factor
 from pytest_evalmetrics.stats.means import mean_se as mean_se
-from pytest_evalmetrics.stats.means import mean_test as mean_test
-from pytest_evalmetrics.stats.means import paired_differences as paired_differences
-from pytest_evalmetrics.stats.means import paired_t as paired_t
 from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
-from pytest_evalmetrics.stats.means import shift_of_skew as shift_of_skew
-from pytest_evalmetrics.stats.means import sign_test as sign_test
-from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
-from pytest_evalmetrics.stats.means import (
-    skewed_rate_interval as skewed_rate_interval,
-)
 from pytest_evalmetrics.stats.means import t_interval as t_interval
 from pytest_evalmetrics.stats.means import trimmed_mean as trimmed_mean
-from pytest_evalmetrics.stats.means import winsorised_t as winsorised_t
+from pytest_evalmetrics.stats.paired_tests import mde_factor as mde_factor
+from pytest_evalmetrics.stats.paired_tests import mean_test as mean_test
+from pytest_evalmetrics.stats.paired_tests import (
+    paired_differences as paired_differences,
+)
+from pytest_evalmetrics.stats.paired_tests import paired_t as paired_t
+from pytest_evalmetrics.stats.paired_tests import shift_of_skew as shift_of_skew
+from pytest_evalmetrics.stats.paired_tests import sign_test as sign_test
+from pytest_evalmetrics.stats.paired_tests import signflip_exact as signflip_exact
+from pytest_evalmetrics.stats.paired_tests import winsorised_t as winsorised_t
 from pytest_evalmetrics.stats.proportions import clopper_pearson as clopper_pearson
 from pytest_evalmetrics.stats.proportions import cohen_kappa as cohen_kappa
 from pytest_evalmetrics.stats.proportions import (
@@ -63,4 +62,7 @@ from pytest_evalmetrics.stats.resampling import reducer_draws as reducer_draws
 from pytest_evalmetrics.stats.resampling import seed_of as seed_of
 from pytest_evalmetrics.stats.skewed_means import (
     skewed_mean_interval as skewed_mean_interval,
+)
+from pytest_evalmetrics.stats.skewed_means import (
+    skewed_rate_interval as skewed_rate_interval,
 )

@@ -28,11 +28,12 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step
-from pytest_evalmetrics.stats.distributions import (
-    LEAST_P,
-    normal_log_sf,
-    p_of_log,
+from pytest_evalmetrics.stats.basics import StatResult, StatsError
+from pytest_evalmetrics.stats.distributions import LEAST_P, p_of_log
+from pytest_evalmetrics.stats.summed_damage import (
+    Cumulants,
+    DamageOfKinds,
+    convolved,
 )
 
 if TYPE_CHECKING:
@@ -49,8 +50,6 @@ TaskStatistic = Callable[
 ]
 
 _NAME = "relabelled rollouts"
-_GRID = 1 << 12  # points of the convolution, where the damages are on no lattice
-_LATTICE = 1 << 17  # the most points of one on a lattice
 _FEW = 12  # tasks up to which all is convolved
 _KINDS = 40  # kinds of tasks up to which many tasks are
 _CONVOLVED = 4_000  # many tasks
@@ -60,10 +59,6 @@ _SKETCHED = 1_000  # tasks of these that are dealt
 _HEAVY = 0.1  # of the variance of a task and all that vary less: it is dealt by itself
 _MOST_HEAVY = 12
 _ATOMS = 4_000  # sums of deals of these
-_SAME = 1e-9  # relative: equal but for rounding
-_SKEWED = 1e-6  # the skew below which a distribution is normal
-_DIGITS = 11  # of a p value; more are rounding of the transform
-_LEAST = 1e-11
 
 
 class _Rewards(msgspec.Struct, frozen=True):
@@ -76,6 +71,16 @@ class _Rewards(msgspec.Struct, frozen=True):
     def counts(self) -> Ints:
         """The rollouts of each task, shape (tasks,)."""
         return np.diff(self.offsets)
+
+    @property
+    def lowest(self) -> Floats:
+        """The lowest reward of each task, shape (tasks,)."""
+        return np.asarray(np.minimum.reduceat(self.values, self.offsets[:-1]))
+
+    @property
+    def highest(self) -> Floats:
+        """The highest reward of each task, shape (tasks,)."""
+        return np.asarray(np.maximum.reduceat(self.values, self.offsets[:-1]))
 
     def summed(self, of_rollouts: Floats) -> Floats:
         """Sum a number of each rollout by task, shape (tasks,)."""
@@ -102,44 +107,26 @@ class _Sides(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ends(self) -> tuple[float, float]:
         """The lowest and the highest reward."""
-        low = min(float(side.values.min()) for side in self.both)
-        high = max(float(side.values.max()) for side in self.both)
-        return low, high
+        low = min(self.before.values.min(), self.now.values.min())
+        high = max(self.before.values.max(), self.now.values.max())
+        return float(low), float(high)
 
     @property
     def are_two_valued(self) -> bool:
         """Whether each reward has one of two values."""
         low, high = self.ends
-        return all(
-            ((side.values == low) | (side.values == high)).all() for side in self.both
-        )
+        for side in self.both:
+            is_at_an_end = (side.values == low) | (side.values == high)
+            if not is_at_an_end.all():
+                return False
+        return True
 
     @property
     def varying(self) -> Ints:
         """Find the tasks whose rewards differ: the others stay as they are."""
-        lowest = [
-            np.minimum.reduceat(side.values, side.offsets[:-1]) for side in self.both
-        ]
-        highest = [
-            np.maximum.reduceat(side.values, side.offsets[:-1]) for side in self.both
-        ]
-        return np.flatnonzero(np.maximum(*highest) > np.minimum(*lowest))
-
-
-class _States(msgspec.Struct, frozen=True):
-    """The damages that deals give to tasks: one row per kind of task, padded by chance 0."""
-
-    damage: Floats  # shape (kinds, damages)
-    chance: Floats  # of each, shape (kinds, damages)
-    times: Floats  # how many tasks are of the kind, shape (kinds,)
-
-
-class _Cumulants(msgspec.Struct, frozen=True):
-    """The mean, the variance and the third cumulant of a summed damage."""
-
-    mean: float
-    variance: float
-    third: float
+        lowest = np.minimum(self.before.lowest, self.now.lowest)
+        highest = np.maximum(self.before.highest, self.now.highest)
+        return np.flatnonzero(highest > lowest)
 
 
 def relabel_test(
@@ -174,8 +161,8 @@ def relabel_test(
     rng = np.random.Generator(np.random.PCG64(seed))
     tasks = sides.varying
     if len(tasks) <= _FEW:
-        observed, states = _dealt(sides, tasks, _DEALS, rng)
-        return _convolved(_finite(observed), states)
+        observed, kinds = _dealt(sides, tasks, _DEALS, rng)
+        return _of_sum(_finite(observed), kinds)
     if statistic is None:
         return _test_means(sides, rng)
     return _test_sketched(sides, tasks, statistic, rng)
@@ -191,57 +178,91 @@ def _finite(observed: float) -> float:
 
 
 def _test_two_values(sides: _Sides) -> StatResult:
-    observed, states = _two_valued_states(sides)
-    tasks = len(sides.before.offsets) - 1
-    kinds = len(states.times)
-    is_many = tasks > _CONVOLVED or kinds > _KINDS
+    kinds = _kinds_of(sides)
+    damage = _hypergeometric_damage(sides, kinds)
+    # the place of what each task's baseline has among what it may be dealt
+    place = kinds.highs_before - damage.fewest[kinds.of_task]
+    observed = _finite(float(damage.kinds.damage[kinds.of_task, place].sum()))
+    tasks = len(kinds.of_task)
+    is_many = tasks > _CONVOLVED or len(kinds.times) > _KINDS
     if tasks > _FEW and is_many:
-        return _of_tail(_type_iii(_finite(observed), _cumulants(states)))
-    return _convolved(_finite(observed), states)
+        return _of_tail(damage.kinds.cumulants().log_tail(observed))
+    return _of_sum(observed, damage.kinds)
 
 
-def _two_valued_states(sides: _Sides) -> tuple[float, _States]:
-    """Deal passes by the hypergeometric distribution, tasks of equal counts at once.
+class _Kinds(msgspec.Struct, frozen=True, kw_only=True):
+    """Kinds of tasks: of as many rollouts on both sides, as many of them high."""
 
-    Returns the observed damage, summed, and what deals give.
-    """
-    ends = sides.ends
+    n_before: Ints  # rollouts of the baseline, shape (kinds,)
+    n_now: Ints  # of the run, shape (kinds,)
+    highs: Ints  # of both, shape (kinds,)
+    times: Ints  # tasks of the kind, shape (kinds,)
+    of_task: Ints  # each task's kind, shape (tasks,)
+    highs_before: Ints  # of each task's baseline, shape (tasks,)
+
+
+def _kinds_of(sides: _Sides) -> _Kinds:
+    high = sides.ends[1]
     n_before = sides.before.counts
     n_now = sides.now.counts
-    highs_before = _count_of(sides.before, ends[1])
-    highs_now = _count_of(sides.now, ends[1])
-    # tasks of as many rollouts on both sides, as many of them high, are of one kind
+    highs_before = _count_of(sides.before, high)
+    highs_now = _count_of(sides.now, high)
     base = int(n_before.max() + n_now.max()) + 1
     code = (n_before * base + n_now) * base + highs_before + highs_now
-    kinds, kind_of_task, times = np.unique(
-        code, return_inverse=True, return_counts=True
+    codes, of_task, times = np.unique(code, return_inverse=True, return_counts=True)
+    return _Kinds(
+        n_before=codes // base**2,
+        n_now=codes // base % base,
+        highs=codes % base,
+        times=times,
+        of_task=of_task,
+        highs_before=highs_before,
     )
-    n = kinds // base**2
-    m = kinds // base % base
-    highs = kinds % base
-    fewest = np.maximum(0, highs - m)
-    most = np.minimum(n, highs)
+
+
+class _DealtDamage(msgspec.Struct, frozen=True):
+    """What deals give to kinds of tasks of two rewards."""
+
+    kinds: DamageOfKinds  # each row begins with the fewest high rewards of the baseline
+    fewest: Ints  # these, shape (kinds,)
+
+
+def _hypergeometric_damage(sides: _Sides, kinds: _Kinds) -> _DealtDamage:
+    """Deal high rewards by the hypergeometric distribution."""
+    fewest = np.maximum(0, kinds.highs - kinds.n_now)
+    most = np.minimum(kinds.n_before, kinds.highs)
+    ways = int((most - fewest).max()) + 1
     # the high rewards that the baseline is dealt, shape (kinds, ways)
-    dealt = fewest[:, None] + np.arange(int((most - fewest).max()) + 1)
+    dealt = fewest[:, None] + np.arange(ways)
     is_possible = dealt <= most[:, None]
     dealt = np.where(is_possible, dealt, fewest[:, None])
-    log_factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, 2 * base)))))
-
-    def log_ways(of: Ints, chosen: Ints) -> Floats:
-        rest = log_factorials[chosen] + log_factorials[of - chosen]
-        return np.asarray(log_factorials[of] - rest)
-
-    rest = highs[:, None] - dealt
-    log_chance = log_ways(n[:, None], dealt) + log_ways(m[:, None], rest)
-    log_chance -= log_ways(n + m, highs)[:, None]
+    rest = kinds.highs[:, None] - dealt
+    n_before = kinds.n_before[:, None]
+    n_now = kinds.n_now[:, None]
+    log_factorials = _log_factorials(int((kinds.n_before + kinds.n_now).max()))
+    log_chance = _log_ways(log_factorials, n_before, dealt)
+    log_chance += _log_ways(log_factorials, n_now, rest)
+    of_all = _log_ways(log_factorials, kinds.n_before + kinds.n_now, kinds.highs)
+    log_chance -= of_all[:, None]
     chance = np.where(is_possible, np.exp(log_chance), 0.0)
     chance /= chance.sum(axis=1, keepdims=True)
-    before = two_valued(n[:, None], dealt, ends, sides.statistic)
-    now = two_valued(m[:, None], rest, ends, sides.statistic)
+    before = two_valued(n_before, dealt, sides.ends, sides.statistic)
+    now = two_valued(n_now, rest, sides.ends, sides.statistic)
     damage = sides.sign * (before - now)
-    place = highs_before - fewest[kind_of_task]
-    observed = float(damage[kind_of_task, place].sum())
-    return observed, _States(damage, chance, times.astype(np.float64))
+    times = kinds.times.astype(np.float64)
+    return _DealtDamage(DamageOfKinds(damage, chance, times), fewest)
+
+
+def _log_factorials(most: int) -> Floats:
+    """Return log 0!, log 1! ... up to a number."""
+    logs = np.log(np.arange(1, most + 1))
+    return np.concatenate(([0.0], np.cumsum(logs)))
+
+
+def _log_ways(log_factorials: Floats, n: Ints, chosen: Ints) -> Floats:
+    """Return the logarithm of the number of ways to choose so many of n."""
+    rest = log_factorials[chosen] + log_factorials[n - chosen]
+    return np.asarray(log_factorials[n] - rest)
 
 
 def _count_of(side: _Rewards, value: float) -> Ints:
@@ -260,10 +281,12 @@ def two_valued(
     """Compute tasks' values if `ups` of their `sizes` rollouts have the second of `ends`."""
     if statistic is None:
         return np.asarray(ends[0] + (ends[1] - ends[0]) * ups / sizes)
-    size, up = (array.ravel() for array in np.broadcast_arrays(sizes, ups))
-    offsets = np.concatenate(([0], np.cumsum(size)))
-    rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], size)
-    rewards = np.where(rank < np.repeat(up, size), ends[1], ends[0])
+    sizes_of_tasks = np.broadcast_to(sizes, ups.shape).ravel()
+    ups_of_tasks = ups.ravel()
+    offsets = np.concatenate(([0], np.cumsum(sizes_of_tasks)))
+    rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes_of_tasks)
+    is_up = rank < np.repeat(ups_of_tasks, sizes_of_tasks)
+    rewards = np.where(is_up, ends[1], ends[0])
     return statistic(rewards, offsets).reshape(ups.shape)
 
 
@@ -280,14 +303,16 @@ def _test_means(sides: _Sides, rng: np.random.Generator) -> StatResult:
     observed = sides.sign * float(of_tasks.damage.sum())
     heavy = _heavy_tasks(of_tasks.variance)
     if not len(heavy):
-        return _of_tail(_type_iii(observed, of_tasks.summed(sides.sign)))
+        return _of_tail(of_tasks.summed(sides.sign).log_tail(observed))
     is_light = np.ones(len(of_tasks.damage), dtype=bool)
     is_light[heavy] = False
     rest = of_tasks.chosen(is_light).summed(sides.sign)
     sums = _sums_of_deals(sides, heavy, rng)
-    log_tails = np.array([_type_iii(observed - dealt, rest) for dealt in sums.tolist()])
+    log_tails = np.array([rest.log_tail(observed - dealt) for dealt in sums.tolist()])
+    # the logarithm of the mean tail
     largest = float(log_tails.max())
-    return _of_tail(largest + math.log(float(np.exp(log_tails - largest).mean())))
+    mean = float(np.exp(log_tails - largest).mean())
+    return _of_tail(largest + math.log(mean))
 
 
 class _TaskCumulants(msgspec.Struct, frozen=True):
@@ -303,10 +328,12 @@ class _TaskCumulants(msgspec.Struct, frozen=True):
             self.damage[tasks], self.variance[tasks], self.third[tasks]
         )
 
-    def summed(self, sign: float) -> _Cumulants:
+    def summed(self, sign: float) -> Cumulants:
         """Sum them over tasks."""
-        return _Cumulants(
-            0.0, float(self.variance.sum()), sign * float(self.third.sum())
+        return Cumulants(
+            mean=0.0,
+            variance=float(self.variance.sum()),
+            third=sign * float(self.third.sum()),
         )
 
 
@@ -328,13 +355,18 @@ def _mean_cumulants(sides: _Sides) -> _TaskCumulants:
     second = second / n
     third = third / n
     variance = second / n_before * (n / n_now) * (n / (n - 1))
-    # of the baseline's mean, times (n / n_now)^3 for the difference of the two means
-    skew = np.zeros(len(n))
-    wide = n > 2  # two rollouts have no skew
+    # the third cumulant of the baseline's mean, times (n / n_now)^3 for the difference of
+    # the two means
+    third_of_damage = np.zeros(len(n))
+    is_wide = n > 2  # two rollouts have no skew
     factor = (n - n_before) * (n - 2 * n_before) * (n / n_now) ** 3
-    skew[wide] = factor[wide] * third[wide]
-    skew[wide] /= ((n - 1.0) * (n - 2) * n_before.astype(float) ** 2)[wide]
-    return _TaskCumulants(sum_before / n_before - sum_now / n_now, variance, skew)
+    divisor = (n - 1.0) * (n - 2) * n_before.astype(float) ** 2
+    third_of_damage[is_wide] = factor[is_wide] * third[is_wide] / divisor[is_wide]
+    return _TaskCumulants(
+        damage=sum_before / n_before - sum_now / n_now,
+        variance=variance,
+        third=third_of_damage,
+    )
 
 
 def _heavy_tasks(variance: Floats) -> Ints:
@@ -343,7 +375,9 @@ def _heavy_tasks(variance: Floats) -> Ints:
     ordered = variance[order]
     left = np.cumsum(ordered[::-1])[::-1]
     is_light = ordered <= _HEAVY * left
-    count = int(is_light.argmax()) if is_light.any() else len(order)
+    count = len(order)
+    if is_light.any():
+        count = int(is_light.argmax())
     return order[: min(count, _MOST_HEAVY)]
 
 
@@ -366,22 +400,22 @@ def _test_sketched(
     dealt = tasks
     if len(tasks) > _SKETCHED:  # the cumulants of a sample represent all tasks
         dealt = np.sort(rng.permutation(tasks)[:_SKETCHED])
-    observed, states = _dealt(sides, dealt, _SKETCH, rng)
+    observed, kinds = _dealt(sides, dealt, _SKETCH, rng)
     if len(dealt) < len(tasks):
-        times = states.times * (len(tasks) / _SKETCHED)
-        states = structs.replace(states, times=times)
+        times = kinds.times * (len(tasks) / _SKETCHED)
+        kinds = structs.replace(kinds, times=times)
         before = statistic(sides.before.values, sides.before.offsets)
         now = statistic(sides.now.values, sides.now.offsets)
         observed = sides.sign * float(sum(before - now))
-    return _of_tail(_type_iii(_finite(observed), _cumulants(states)))
+    return _of_tail(kinds.cumulants().log_tail(_finite(observed)))
 
 
 def _dealt(
     sides: _Sides, tasks: Ints, deals: int, rng: np.random.Generator
-) -> tuple[float, _States]:
+) -> tuple[float, DamageOfKinds]:
     """Deal each task's rollouts in all ways, or in so many random ones.
 
-    Returns the observed damage, summed, and what deals give.
+    Returns the observed damage, summed, and what deals give; each task is a kind.
     """
     damage = np.zeros((len(tasks), deals + 1))
     chance = np.zeros((len(tasks), deals + 1))
@@ -393,7 +427,7 @@ def _dealt(
         damage[row, count:] = of_deals[0]
         chance[row, :count] = 1 / count
         observed += float(of_deals[0])
-    return observed, _States(damage, chance, np.ones(len(tasks)))
+    return observed, DamageOfKinds(damage, chance, times=np.ones(len(tasks)))
 
 
 def _deals_of(sides: _Sides, task: int, deals: int, rng: np.random.Generator) -> Floats:
@@ -401,20 +435,27 @@ def _deals_of(sides: _Sides, task: int, deals: int, rng: np.random.Generator) ->
     before = sides.before.of_task(task)
     pooled = np.concatenate((before, sides.now.of_task(task)))
     size = len(before)
-    places = range(len(pooled))
     if math.comb(len(pooled), size) <= deals:
-        order = np.array(
-            [
-                [*chosen, *(place for place in places if place not in chosen)]
-                for chosen in combinations(places, size)
-            ]
-        )
-    else:  # the observed deal counts as one: a p of 0 would claim too much
+        order = _all_deals(len(pooled), size)
+    else:
         order = np.argsort(rng.random((deals + 1, len(pooled))), axis=1)
-        order[0] = places
+        # the observed deal counts as one: a p of 0 would claim too much
+        order[0] = np.arange(len(pooled))
     value_before = _values_of(pooled[order[:, :size]], sides.statistic)
     value_now = _values_of(pooled[order[:, size:]], sides.statistic)
     return np.asarray(sides.sign * (value_before - value_now))
+
+
+def _all_deals(rollouts: int, size: int) -> Ints:
+    """Return all ways to deal `size` of so many rollouts, those dealt in front.
+
+    Shape (ways, rollouts); the first way is 0, 1, 2 ...
+    """
+    ways = []
+    for chosen in combinations(range(rollouts), size):
+        rest = [place for place in range(rollouts) if place not in chosen]
+        ways.append([*chosen, *rest])
+    return np.array(ways)
 
 
 def _values_of(rewards: Floats, statistic: TaskStatistic | None) -> Floats:
@@ -425,33 +466,7 @@ def _values_of(rewards: Floats, statistic: TaskStatistic | None) -> Floats:
     return statistic(rewards.ravel(), offsets)
 
 
-# -- the distribution of the sum ---------------------------------------------------------
-
-
-def _cumulants(states: _States) -> _Cumulants:
-    mean = (states.chance * states.damage).sum(axis=1)
-    rest = states.damage - mean[:, None]
-    second = (states.chance * rest**2).sum(axis=1)
-    third = (states.chance * rest**3).sum(axis=1)
-    return _Cumulants(
-        float(states.times @ mean),
-        float(states.times @ second),
-        float(states.times @ third),
-    )
-
-
-def _type_iii(observed: float, of: _Cumulants) -> float:
-    """Return the log of the upper tail of a Pearson type III distribution; 0 for none."""
-    if of.variance <= 0:
-        return 0.0
-    z = (observed - of.mean) / math.sqrt(of.variance)
-    skew = of.third / of.variance**1.5
-    if abs(skew) > _SKEWED:
-        shape = 4 / skew**2
-        scaled = 1 + math.copysign(z / math.sqrt(shape), z * skew)
-        root = math.cbrt(scaled) if scaled > 0 else 0.0
-        z = math.copysign(3 * math.sqrt(shape), skew) * (root - 1 + 1 / (9 * shape))
-    return normal_log_sf(z)
+# -- results -----------------------------------------------------------------------------
 
 
 def _of_tail(log_tail: float) -> StatResult:
@@ -459,55 +474,6 @@ def _of_tail(log_tail: float) -> StatResult:
     return StatResult(_NAME, p, p, log_tail=log_tail)
 
 
-def _convolved(observed: float, states: _States) -> StatResult:
-    """Convolve the tasks' distributions, and read the upper tail off."""
-    is_present = states.chance > 0
-    lowest = np.where(is_present, states.damage, math.inf).min(axis=1)
-    highest = np.where(is_present, states.damage, -math.inf).max(axis=1)
-    above = np.where(is_present, states.damage - lowest[:, None], 0.0)
-    span = float(states.times @ (highest - lowest))
-    if span <= 0:
-        return StatResult(_NAME, 1.0, 1.0)
-    lattice = lattice_step(np.unique(np.round(above, 12)))
-    is_exact = lattice is not None and span / lattice < _LATTICE
-    step = span / _GRID
-    if lattice is not None and is_exact:
-        step = lattice
-    points = round(span / step) + 2
-    # off a lattice each task takes a cell more
-    spread = 0 if is_exact else int(states.times.sum())
-    size = 1 << (points + spread).bit_length()
-    density = _density(states, above / step, size=size, is_exact=is_exact)
-    place = round((observed - float(states.times @ lowest)) / step, 6)
-    slack = 0.25 if is_exact else _SAME * points
-    cells = np.arange(size)
-    equal = float(density[np.abs(cells - place) <= slack].sum())
-    beyond = float(density[cells > place + slack].sum())
-    # the farthest point is exact: its chance is a product
-    is_farthest = above >= (highest - lowest)[:, None] - _SAME * span
-    reached = np.where(is_farthest, states.chance, 0.0).sum(axis=1)
-    log_farthest = float(states.times @ np.log(reached))
-    farthest = float(f"{math.exp(max(log_farthest, -700.0)):.10g}")
-    p = farthest
-    mid_p = farthest / 2
-    if place + slack < points - 2:  # otherwise the farthest point itself was observed
-        p = max(round(beyond + equal, _DIGITS), farthest, _LEAST)
-        mid_p = max(round(beyond + equal / 2, _DIGITS), farthest, _LEAST)
-    return StatResult(_NAME, min(p, 1.0), min(mid_p, 1.0))
-
-
-def _density(states: _States, above: Floats, *, size: int, is_exact: bool) -> Floats:
-    """Convolve damages, in cells above the lowest, by multiplying their transforms."""
-    log_wave = np.zeros(size // 2 + 1, dtype=np.complex128)
-    for damages, chance, times in zip(
-        np.round(above, 6), states.chance, states.times.tolist(), strict=True
-    ):
-        cell = np.rint(damages) if is_exact else damages
-        below = np.floor(cell).astype(np.int64)
-        beyond = cell - below
-        cells = np.zeros(size)
-        np.add.at(cells, below, chance * (1 - beyond))
-        np.add.at(cells, below + 1, chance * beyond)
-        wave = np.fft.rfft(cells)
-        log_wave += times * np.log(np.where(wave == 0, 1e-30, wave))
-    return np.fft.irfft(np.exp(log_wave), size)
+def _of_sum(observed: float, kinds: DamageOfKinds) -> StatResult:
+    tail = convolved(observed, kinds)
+    return StatResult(_NAME, tail.p, tail.mid_p)

@@ -54,8 +54,10 @@ def normal_sf(x: float) -> float:
 
 def normal_ppf(p: float) -> float:
     """Return the standard normal quantile (Wichura 1988, AS 241); infinite at 0 and 1."""
-    if p in (0, 1):
-        return -math.inf if p == 0 else math.inf
+    if p == 0:
+        return -math.inf
+    if p == 1:
+        return math.inf
     return _NORMAL.inv_cdf(p)
 
 
@@ -103,8 +105,8 @@ def t_log_sf(t: float, df: float) -> float:
         return -math.inf
     x = 1 / (1 + square)
     y = square / (1 + square)
-    log_power = _log_beta_power(x, y, df / 2, 0.5)
-    return log_power - math.log(_beta_fraction(x, y, df / 2, 0.5)) - math.log(2)
+    # half of the incomplete beta function is the tail on one side
+    return _log_beta_tail(x, y, df / 2, 0.5) - math.log(2)
 
 
 def t_sf(t: float, df: float) -> float:
@@ -115,10 +117,15 @@ def t_sf(t: float, df: float) -> float:
         return normal_sf(t)
     ratio = abs(t) / math.sqrt(df)
     square = ratio * ratio
-    if math.isinf(square):
-        return 0.0 if t > 0 else 1.0
-    tail = 0.5 * beta_parts(1 / (1 + square), square / (1 + square), df / 2, 0.5)[0]
-    return tail if t >= 0 else 1 - tail
+    tail = 0.0
+    if not math.isinf(square):
+        x = 1 / (1 + square)
+        y = square / (1 + square)
+        both_tails, _ = beta_parts(x, y, df / 2, 0.5)
+        tail = 0.5 * both_tails
+    if t >= 0:
+        return tail
+    return 1 - tail
 
 
 def t_ppf(p: float, df: float) -> float:
@@ -127,14 +134,19 @@ def t_ppf(p: float, df: float) -> float:
         return normal_ppf(p)
     if p == _MEDIAN:
         return 0.0
-    return -_t_upper_quantile(p, df) if p < _MEDIAN else _t_upper_quantile(1 - p, df)
+    if p < _MEDIAN:
+        return -_t_upper_quantile(p, df)
+    return _t_upper_quantile(1 - p, df)
 
 
 def binom_sf(k: int, n: int, p: float) -> float:
     """Return P(X >= k) for X ~ Bin(n, p): `k` itself is counted."""
     if k <= 0:
         return 1.0
-    return 0.0 if k > n else beta_parts(p, 1 - p, k, n - k + 1)[0]
+    if k > n:
+        return 0.0
+    tail, _ = beta_parts(p, 1 - p, k, n - k + 1)
+    return tail
 
 
 def log_binom_sf(k: int, n: int, p: float) -> float:
@@ -144,16 +156,17 @@ def log_binom_sf(k: int, n: int, p: float) -> float:
     if k <= n * p:
         # about one half or more, where the fraction below does not converge
         return math.log(binom_sf(k, n, p))
-    a = float(k)
-    b = float(n - k + 1)
-    return _log_beta_power(p, 1 - p, a, b) - math.log(_beta_fraction(p, 1 - p, a, b))
+    return _log_beta_tail(p, 1 - p, float(k), float(n - k + 1))
 
 
 @lru_cache(maxsize=1024)  # many small benchmarks ask for the same few
 def _t_upper_quantile(tail: float, df: float) -> float:
     """Return the t with P(T > t) = tail, for 0 < tail < 1/2, by Newton's method in log t."""
+    # near the median, what lies between it and t is more precise than the tail
     is_outer = tail < _MEDIAN / 2
-    target = math.log(tail if is_outer else _MEDIAN - tail)
+    target = math.log(_MEDIAN - tail)
+    if is_outer:
+        target = math.log(tail)
     log_t = math.log(-_NORMAL.inv_cdf(tail))
     last = math.inf
     for _ in range(200):
@@ -186,24 +199,32 @@ def _t_upper_quantile(tail: float, df: float) -> float:
 
 def beta_parts(x: float, y: float, a: float, b: float) -> tuple[float, float]:
     """Compute I_x(a, b) and its complement; y is 1 - x, without the error of a subtraction."""
-    if x <= 0 or y <= 0:
-        return (0.0, 1.0) if x <= 0 else (1.0, 0.0)
+    if x <= 0:
+        return 0.0, 1.0
+    if y <= 0:
+        return 1.0, 0.0
+    # the fraction converges fast on one side of the mean
     if x * (a + b + 2) < a + 1:
-        log_tail = _log_beta_power(x, y, a, b) - math.log(_beta_fraction(x, y, a, b))
-        low = min(math.exp(log_tail), 1.0)
+        low = min(math.exp(_log_beta_tail(x, y, a, b)), 1.0)
         return low, 1 - low
-    log_tail = _log_beta_power(y, x, b, a) - math.log(_beta_fraction(y, x, b, a))
-    high = min(math.exp(log_tail), 1.0)
+    high = min(math.exp(_log_beta_tail(y, x, b, a)), 1.0)
     return 1 - high, high
+
+
+def _log_beta_tail(x: float, y: float, a: float, b: float) -> float:
+    """Return log I_x(a, b), for an x below the mean of the distribution."""
+    return _log_beta_power(x, y, a, b) - math.log(_beta_fraction(x, y, a, b))
 
 
 def _log_beta_power(x: float, y: float, a: float, b: float) -> float:
     """Log of x^a y^b / B(a, b), none of them 0 (Loader 2000; R's dbinom_raw)."""
     n = a + b
+    log_a = math.log(a)
+    log_share = math.log(b / n)
     series = _stirling_rest(n) - _stirling_rest(a) - _stirling_rest(b)
     deviance = _deviance(a, n * x) + _deviance(b, n * y)
-    log_binom = series - deviance - 0.5 * (_LOG_2PI + math.log(a) + math.log(b / n))
-    return math.log(a) + math.log(b / n) + log_binom
+    log_binom = series - deviance - 0.5 * (_LOG_2PI + log_a + log_share)
+    return log_a + log_share + log_binom
 
 
 def _stirling_rest(n: float) -> float:
@@ -238,16 +259,18 @@ def _beta_fraction(x: float, y: float, a: float, b: float) -> float:
 
     Lentz's method on their continued fraction, which takes y as it is known, not as 1 - x.
     """
-    value = _away(a * (a * y - b * x + 1) / (a + 1))
+    first = a * y - b * x + 1
+    value = _away(a * first / (a + 1))
     c = value
     d = 0.0
     for m in range(1, _ROUNDS):
-        down = a + 2 * m - 1
-        over = (a + m - 1) / down * ((a + b + m - 1) / down) * m * (b - m) * x * x
-        under = m + m * (b - m) * x / down
-        under += (a + m) * (a * y - b * x + 1 + m * (1 + y)) / (a + 2 * m + 1)
-        d = 1 / _away(under + over * d)
-        c = _away(under + over / c)
+        last = a + 2 * m - 1
+        numerator = (a + m - 1) / last * ((a + b + m - 1) / last)
+        numerator = numerator * m * (b - m) * x * x
+        denominator = m + m * (b - m) * x / last
+        denominator += (a + m) * (first + m * (1 + y)) / (a + 2 * m + 1)
+        d = 1 / _away(denominator + numerator * d)
+        c = _away(denominator + numerator / c)
         step = d * c
         value *= step
         if abs(step - 1) <= _EPS:
@@ -258,4 +281,7 @@ def _beta_fraction(x: float, y: float, a: float, b: float) -> float:
 
 
 def _away(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY
+    """Replace what is almost 0 by a number that can be divided by."""
+    if abs(value) > _TINY:
+        return value
+    return _TINY

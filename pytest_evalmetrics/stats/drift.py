@@ -61,13 +61,16 @@ def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
     starts = [0]
     for end in range(_FEWEST, len(numbers) + 1):
         part = numbers[starts[-1] : end]
-        if len(part) < _FEWEST or np.ptp(part) <= _EQUAL * np.abs(part).max():
+        if len(part) < _FEWEST or _are_alike(part):
             continue
-        rest = _rest(part)
-        cut = _LEAST + int(rest.argmin())
+        cut = _LEAST + int(_rest(part).argmin())
         if _exceeds_limit(part, cut, metrics, upper=_UPPER):
             starts.append(starts[-1] + cut)
     return starts
+
+
+def _are_alike(part: NDArray[np.float64]) -> bool:
+    return bool(np.ptp(part) <= _EQUAL * np.abs(part).max())
 
 
 def _exceeds_limit(
@@ -76,9 +79,11 @@ def _exceeds_limit(
     """Check whether a split is more than chance, with autocorrelation at such a limit."""
     rest = float(_rest(part)[cut - _LEAST])
     whole = float(((part - part.mean()) ** 2).sum())
-    square = (whole / rest - 1) * (len(part) - 2)
-    most = limit(len(part), metrics) ** 2
-    return square > most and square > most * _inflation(part, cut, upper)
+    squared_t = (whole / rest - 1) * (len(part) - 2)
+    squared_limit = limit(len(part), metrics) ** 2
+    if squared_t <= squared_limit:
+        return False
+    return squared_t > squared_limit * _inflation(part, cut, upper)
 
 
 def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
@@ -112,11 +117,13 @@ def _inflation(part: NDArray[np.float64], cut: int, upper: float) -> float:
     first = part[:cut] - part[:cut].mean()
     second = part[cut:] - part[cut:].mean()
     rest = np.concatenate((first, second))
-    r = float(rest[1:] @ rest[:-1]) / float(rest @ rest) if rest.any() else 0.0
-    r += 2 * (1 + 3 * r) / n
-    r += upper * math.sqrt(max(1 - r * r, 0.0) / n)
-    r = min(max(r, 0.0), _MOST_ALIKE)
-    return (1 + r) / (1 - r)
+    r = 0.0
+    if rest.any():
+        r = float(rest[1:] @ rest[:-1]) / float(rest @ rest)
+    unbiased = r + 2 * (1 + 3 * r) / n
+    error = math.sqrt(max(1 - unbiased * unbiased, 0.0) / n)
+    most = min(max(unbiased + upper * error, 0.0), _MOST_ALIKE)
+    return (1 + most) / (1 - most)
 
 
 def _rest(part: NDArray[np.float64]) -> NDArray[np.float64]:

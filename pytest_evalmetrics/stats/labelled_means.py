@@ -56,9 +56,10 @@ class _Stratum(msgspec.Struct, frozen=True):
         n = len(self.labels)
         if not n:
             return 0.0, 1.0
-        spread = self.mean * (1 - self.mean)
-        seen = (float(((self.labels - self.mean) ** 2).sum()) + 0.5 / n) / n
-        alike = max(spread / seen, 1.0)
+        spread_of_passes = self.mean * (1 - self.mean)
+        squared = float(((self.labels - self.mean) ** 2).sum())
+        spread = (squared + 0.5 / n) / n
+        alike = max(spread_of_passes / spread, 1.0)
         worth = max(n * alike / design_effect, 1.0)
         return clopper_pearson(self.mean * worth, worth, level)
 
@@ -98,14 +99,15 @@ def labelled_mean(
     if not labelled:
         return LabelledMean(math.nan, math.nan, math.nan, 0)
     lowest, span = _range(scores, given[is_labelled])
-    given = (given - lowest) / span
+    on_unit = (given - lowest) / span
+    scores_on_unit = (scores - lowest) / span
     codes = _strata_of(scores)
     strata = [
-        _stratum(codes == code, given, (scores - lowest) / span)
+        _stratum(codes == code, on_unit, scores_on_unit)
         for code in range(int(codes.max()) + 1)
     ]
     mean = sum(stratum.share * stratum.mean for stratum in strata)
-    rows = _Rows(labels=given, is_labelled=is_labelled, codes=codes, units=units)
+    rows = _Rows(labels=on_unit, is_labelled=is_labelled, codes=codes, units=units)
     effect = _design_effect(strata, rows)
     below = _share_error(strata, rows, level) ** 2
     above = below
@@ -142,10 +144,12 @@ def _strata_of(scores: Floats) -> Ints:
 
 
 def _stratum(rows: NDArray[np.bool_], labels: Floats, scores: Floats) -> _Stratum:
-    own = labels[rows]
-    own = own[~np.isnan(own)]
-    mean = float(own.mean()) if len(own) else float(scores[rows].mean())
-    return _Stratum(float(rows.mean()), own, mean)
+    labels_or_nan = labels[rows]
+    own = labels_or_nan[~np.isnan(labels_or_nan)]
+    mean = float(scores[rows].mean())
+    if len(own):
+        mean = float(own.mean())
+    return _Stratum(share=float(rows.mean()), labels=own, mean=mean)
 
 
 def _design_effect(strata: list[_Stratum], rows: _Rows) -> float:
@@ -190,4 +194,6 @@ def _clustered(influence: Floats, units: Ints) -> float:
     """Return the variance of a sum over rows, of which those of a unit depend."""
     sums = np.bincount(units, weights=influence).astype(np.float64)
     count = len(sums)
-    return squares(sums) * count / (count - 1) if count > 1 else 0.0
+    if count == 1:
+        return 0.0
+    return squares(sums) * count / (count - 1)

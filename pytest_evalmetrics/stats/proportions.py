@@ -97,7 +97,9 @@ def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
     That is 1 - alpha^(1/n) after none. `flips` may be a fraction, such as a sum of losses on
     [0, 1].
     """
-    return 1.0 if flips >= n else _upper_bound(flips, n, alpha)
+    if flips >= n:
+        return 1.0
+    return _upper_bound(flips, n, alpha)
 
 
 def paired_score_p(losses: float, gains: float, n: int, margin: float) -> float:
@@ -108,13 +110,15 @@ def paired_score_p(losses: float, gains: float, n: int, margin: float) -> float:
     """
     if not 0 < margin < 1:
         return float(margin <= 0)
+    # the chance of a gain that is likeliest if the drop is the margin solves
+    # a x^2 + b x + c = 0
     a = 2.0 * n
     b = (2 * n - losses + gains) * margin - losses - gains
     c = -gains * margin * (1 - margin)
-    # the chance of a gain that is likeliest if the drop is the margin
     gain = (math.sqrt(b * b - 4 * a * c) - b) / (2 * a)
     variance = n * (2 * gain + margin * (1 - margin))
-    return normal_sf((n * margin - losses + gains) / math.sqrt(variance))
+    z = (n * margin - losses + gains) / math.sqrt(variance)
+    return normal_sf(z)
 
 
 def paired_score_upper(losses: float, gains: float, n: int, alpha: float) -> float:
@@ -161,15 +165,27 @@ def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
 def _every_count(n: int, m: int, k: int) -> Floats:
     """Return the chance that at least m of k pass, where 0 ... n of n do."""
     if n > _EXACT and m in (1, k):
-        # log of C(n - c, k) / C(n, k), that none of k is among the c: C(n - 1, k) / C(n, k), ...
-        factors = [math.log1p(-k / i) for i in range(n, k, -1)]
-        none = [0.0, *np.cumsum(factors).tolist(), *[-math.inf] * k]
-        of_all = [math.exp(log) for log in reversed(none)]
-        return np.array(of_all if m == k else [-math.expm1(log) for log in none])
+        log_none = _log_chances_of_none(n, k)
+        if m == k:
+            # all of k pass where none fails
+            return np.array([math.exp(log) for log in reversed(log_none)])
+        return np.array([-math.expm1(log) for log in log_none])
     ways = math.comb(n, k)
     if m == 1:
+        # but for the ways in which none passes
         return np.array([(ways - math.comb(n - c, k)) / ways for c in range(n + 1)])
     return np.array([_ways_to_pass(n, c, m, k) / ways for c in range(n + 1)])
+
+
+def _log_chances_of_none(n: int, k: int) -> list[float]:
+    """Return log of C(n - c, k) / C(n, k), that none of k is among c, for c of 0 ... n.
+
+    Each c multiplies the chance by 1 - k / i, with i from n down.
+    """
+    factors = [math.log1p(-k / i) for i in range(n, k, -1)]
+    possible = np.cumsum(factors).tolist()
+    impossible = [-math.inf] * k
+    return [0.0, *possible, *impossible]
 
 
 def _ways_to_pass(n: int, c: int, m: int, k: int) -> int:
@@ -191,8 +207,8 @@ def max_at_k(rewards: Floats, k: int) -> Floats:
     if n < k:
         return np.full(tasks, math.nan)
     ways = math.comb(n, k)
-    weights = np.array([math.comb(i - 1, k - 1) / ways for i in range(1, n + 1)])
-    return row_totals(np.sort(rewards, axis=1) * weights)
+    shares = [math.comb(i - 1, k - 1) / ways for i in range(1, n + 1)]
+    return row_totals(np.sort(rewards, axis=1) * np.array(shares))
 
 
 def quantile7(x: ArrayLike, q: float) -> float:

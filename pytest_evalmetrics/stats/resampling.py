@@ -40,22 +40,27 @@ def reducer_draws(
     weighted: Callable[[Floats], float] | None = None,
 ) -> Floats:
     """Return `draws` bootstrap values of an estimate over `n` tasks, or over clusters of them."""
-    groups = np.arange(n) if clusters is None else clusters
-    names, codes = np.unique(groups, return_inverse=True)
-    units = len(names)
+    codes: NDArray[np.intp] = np.arange(n)
+    if clusters is not None:
+        _, codes = np.unique(clusters, return_inverse=True)
+    units = int(codes.max()) + 1
+    values = np.empty(draws)
     if n > MOST_TASKS and weighted is not None:
-        out = np.empty(draws)
         for draw in range(draws):
-            times = np.bincount(rng.integers(0, units, size=units), minlength=units)
-            out[draw] = weighted(times[codes].astype(np.float64))
-        return out
+            drawn = rng.integers(0, units, size=units)
+            times = np.bincount(drawn, minlength=units)
+            values[draw] = weighted(times[codes].astype(np.float64))
+        return values
     picked = rng.integers(0, units, size=(draws, units), dtype=np.int32).astype(np.intp)
     if clusters is None:
-        return np.array([reducer(tasks) for tasks in picked])
+        for draw, tasks in enumerate(picked):
+            values[draw] = reducer(tasks)
+        return values
     members = [np.flatnonzero(codes == unit) for unit in range(units)]
-    return np.array(
-        [reducer(np.concatenate([members[u] for u in drawn])) for drawn in picked]
-    )
+    for draw, drawn in enumerate(picked):
+        tasks_of_draw = [members[unit] for unit in drawn]
+        values[draw] = reducer(np.concatenate(tasks_of_draw))
+    return values
 
 
 def bootstrap_interval(
@@ -83,36 +88,37 @@ def bootstrap_interval(
     units; neither alone covers a macro F1 with rare classes.
     """
     tail = (1 - level) / 2
-    below = float((draws < value).mean()) + float((draws == value).mean()) / 2
+    share_below = float((draws < value).mean()) + float((draws == value).mean()) / 2
     least = 0.5 / len(draws)
-    bias = normal_ppf(min(max(below, least), 1 - least))
+    bias = normal_ppf(min(max(share_below, least), 1 - least))
     if left_out is None:
         return _accelerated(draws, normal_ppf(tail), bias=bias, acceleration=0.0)
     units = len(left_out)
-    t = t_ppf(1 - tail, units - 1)
-    centred = left_out.mean() - left_out
-    squares = float((centred**2).sum())
+    mean_left_out = float(left_out.mean())
+    influence = mean_left_out - left_out
+    squares = float((influence**2).sum())
     acceleration = 0.0
     if squares > 0:
-        acceleration = float((centred**3).sum()) / (6 * squares**1.5)
-    wide = -t * math.sqrt(units / (units - 1))
-    low, high = _accelerated(draws, wide, bias=bias, acceleration=acceleration)
+        acceleration = float((influence**3).sum()) / (6 * squares**1.5)
+    t = t_ppf(1 - tail, units - 1)
+    z = -t * math.sqrt(units / (units - 1))
+    low, high = _accelerated(draws, z, bias=bias, acceleration=acceleration)
+    # the jackknife, within the bootstrap values
     se = math.sqrt((units - 1) / units * squares)
-    centre = value - (units - 1) * (float(left_out.mean()) - value)
-    return (
-        min(low, max(centre - t * se, float(draws.min()))),
-        max(high, min(centre + t * se, float(draws.max()))),
-    )
+    unbiased = value - (units - 1) * (mean_left_out - value)
+    jackknife_low = max(unbiased - t * se, float(draws.min()))
+    jackknife_high = min(unbiased + t * se, float(draws.max()))
+    return min(low, jackknife_low), max(high, jackknife_high)
 
 
 def _accelerated(
     draws: Floats, z: float, *, bias: float, acceleration: float
 ) -> Bounds:
     """Return the quantiles of bootstrap values between -+ z, shifted by bias and skew."""
-
-    def quantile(of: float) -> float:
-        shifted = bias + of
-        share = normal_sf(-(bias + shifted / (1 - acceleration * shifted)))
-        return quantile7(draws, share)
-
-    return quantile(z), quantile(-z)
+    ends = []
+    for normal in (z, -z):
+        shifted = bias + normal
+        corrected = bias + shifted / (1 - acceleration * shifted)
+        share = normal_sf(-corrected)
+        ends.append(quantile7(draws, share))
+    return ends[0], ends[1]

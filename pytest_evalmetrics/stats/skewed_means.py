@@ -1,9 +1,9 @@
-"""The interval of a mean whose values may have a long tail: latencies, tokens, costs.
+"""Intervals of means of skewed tasks: rates near 0 or 1, and values with a long tail.
 
-Where few of many large values are drawn, both the mean and its standard error are too
+Where few large values happen to be drawn, both the mean and its standard error are too
 small, and Student's interval misses the mean on one side in up to a sixth of samples. No
 interval of a mean holds whatever the distribution is: Bahadur and Savage 1956, Annals of
-Mathematical Statistics 27, 1115. This one uses the skew and the kurtosis that the values
+Mathematical Statistics 27, 1115. These use the skew and the kurtosis that the values
 show, and, of positive values, what their logarithms say about values that were not drawn.
 """
 
@@ -18,7 +18,8 @@ from msgspec import structs
 
 from pytest_evalmetrics.stats.basics import vector
 from pytest_evalmetrics.stats.distributions import t_ppf
-from pytest_evalmetrics.stats.means import sums_of_codes, t_interval
+from pytest_evalmetrics.stats.means import codes_of, sums_of_codes, t_interval
+from pytest_evalmetrics.stats.proportions import clopper_pearson
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
@@ -33,6 +34,51 @@ _NO_SKEW = 1e-9  # below it the transformation is the identity, but for rounding
 _NORMAL_SKEW = 1.5  # standard errors that the skew of normal logarithms may be below 0
 _MOST_LOG_SD = 1.5  # beyond it the mean is that of a few values
 _MOST_LOG = 700.0  # of a number that has an exponential
+_MIDDLE = (0.25, 0.75)  # rates of units that are not skewed much
+_FEW_FOR_SKEW = 20  # clusters, whose spread hardly shows how skewed they are
+
+
+def skewed_rate_interval(
+    estimate: MeanSE, errors: ArrayLike, clusters: ArrayLike | None, level: float
+) -> Bounds:
+    """Return the interval of a rate near 0 or 1, or of few clusters.
+
+    Clopper and Pearson's of as many independent tries as have the rate's standard
+    error, fewer for what is not known of this error: Korn and Graubard 1998, Survey
+    Methodology 24, 193. Its degrees of freedom are those of a variance of units with
+    the kurtosis that they show. `errors` are each task's, shape (tasks,).
+    """
+    units = vector(errors, "errors")
+    tasks = units.size
+    if clusters is not None:
+        units = sums_of_codes(units, codes_of(clusters))
+    df = _df_of_variance(estimate.df, _kurtosis_about_0(units), units.size)
+    quantile = 0.5 + level / 2
+    rate = min(max(estimate.mean, 0.0), 1.0)
+    tries = rate * (1 - rate) / estimate.se**2
+    tries *= (t_ppf(quantile, tasks - 1) / t_ppf(quantile, df)) ** 2
+    if clusters is not None:
+        tries = min(tries, tasks)
+        is_skewed = not _MIDDLE[0] <= rate <= _MIDDLE[1]
+        if is_skewed and units.size < _FEW_FOR_SKEW:
+            tries /= 2
+    tries = max(tries, units.size)
+    return clopper_pearson(rate * tries, tries, level)
+
+
+def _kurtosis_about_0(errors: Floats) -> float:
+    """Return the fourth moment of errors in their variance; 1 without spread."""
+    variance = float((errors**2).mean())
+    if not variance > 0:
+        return 1.0
+    return float((errors**4).mean()) / variance**2
+
+
+def _df_of_variance(df: float, kurtosis: float, units: int) -> float:
+    """Return the degrees of freedom of a variance of units with a kurtosis, at most `df`."""
+    if kurtosis <= 1:
+        return df
+    return min(df, max(2 * units / (kurtosis - 1), _LEAST_DF))
 
 
 def skewed_mean_interval(
@@ -74,8 +120,7 @@ def skewed_mean_interval(
         return low, high
     units = vector(errors, "errors")
     if clusters is not None:
-        _, codes = np.unique(np.asarray(clusters), return_inverse=True)
-        units = sums_of_codes(units, codes)
+        units = sums_of_codes(units, codes_of(clusters))
     if units.size < _FEWEST:
         return low, high
     shape = _shape_of(units)
@@ -124,9 +169,7 @@ def _hall_upper(
     """
     # the skew of few values is smaller than that of their distribution
     skew *= math.sqrt(units * (units - 1)) / (units - 2)
-    df = estimate.df
-    if kurtosis > 1:
-        df = min(df, max(2 * units / (kurtosis - 1), _LEAST_DF))
+    df = _df_of_variance(estimate.df, kurtosis, units)
     least = -t_ppf(0.5 + level / 2, df) / math.sqrt(units)
     inner = 1 + skew * (least - skew / (6 * units))
     distance = 3 / skew * (math.cbrt(inner) - 1)
@@ -150,4 +193,6 @@ def _lognormal_upper(values: Floats, level: float) -> float:
     log_mean = middle + variance / 2
     error = math.sqrt(variance / n + variance**2 / (2 * (n - 1)))
     log_end = log_mean + t_ppf(0.5 + level / 2, n - 1) * error
-    return math.exp(log_end) if log_end < _MOST_LOG else -math.inf
+    if log_end > _MOST_LOG:
+        return -math.inf
+    return math.exp(log_end)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pytest_evalmetrics.stats import ratio_mean, signflip_exact
 from pytest_evalmetrics.stats.basics import Bounds, StatResult, nonzero, vector
 from pytest_evalmetrics.stats.distributions import (
     beta_parts,
@@ -14,7 +15,6 @@ from pytest_evalmetrics.stats.distributions import (
     bisected,
     normal_ppf,
 )
-from pytest_evalmetrics.stats.means import ratio_mean, signflip_exact
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -11,8 +11,9 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.collapses import is_all_lost
 from pytest_evalmetrics.comparison.independence import independence_of, may_be_copies
-from pytest_evalmetrics.comparison.inputs import gate_seed, means_of
+from pytest_evalmetrics.comparison.inputs import gate_seed
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
 from pytest_evalmetrics.comparison.single_tasks import counted_once, single_task_test
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import TaskId
 
 _SAME_P = 1 - 1e-9  # relative: no smaller but for rounding
-# the share of what there was to lose from which on everything is lost
-_ALL = 0.9
-_FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
 _RARE = 6  # passes, or failures, of one side
 _EQUAL = 1e-9  # relative: all units lost the same
 _MOST_ROLLOUTS = 64  # of a task that are asked for
@@ -394,18 +392,3 @@ def _is_unequal(damage: TaskDamage) -> bool:
     pair = damage.pair
     unequal = pair.rewards_baseline.counts != pair.rewards_current.counts
     return bool(unequal.any())
-
-
-def is_all_lost(damage: TaskDamage) -> bool:
-    """Check whether a tenth or less is left of what there was to lose."""
-    if not damage.drop > 0:
-        return False
-    if damage.room is not None and damage.pair.bounded:
-        return bool(damage.values.sum() >= _ALL * damage.room.sum())
-    # without a range the end is known by three tasks that fell to it, and no other value
-    current = damage.pair.current
-    if current is None:
-        current = means_of(damage.pair.rewards_current)
-    if not current.size or float(np.ptp(current)) > 0:
-        return False
-    return int(np.count_nonzero(damage.values > 0)) >= _FELL_TO_THE_END

@@ -104,14 +104,6 @@ class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):
         return np.asarray(could_fall | (self.values != 0))
 
     @property
-    def was_best(self) -> bool:
-        """Whether no task of the baseline could have been better."""
-        if self.room is None or not len(self.room):
-            return False
-        best = self.span if self.pair.bounded else float(self.room.max())
-        return bool(self.room.min() >= best * (1 - _NO_ROOM))
-
-    @property
     def units_with_room(self) -> int:
         """Count the tasks, or clusters, that could get worse."""
         if self.clusters is None:

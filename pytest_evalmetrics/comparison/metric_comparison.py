@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.collapses import had_most_to_lose, tasks_with_room
 from pytest_evalmetrics.comparison.detectable_drop import detectable_drop
 from pytest_evalmetrics.comparison.drop_tests import test_drop
 from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
@@ -88,8 +88,8 @@ def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
         by_rollouts=test.by_rollouts,
         independence=test.independence,
         lost_all=test.lost_all,
-        was_best=damage.was_best,
-        tasks_with_room=int(np.count_nonzero(damage.has_room)),
+        had_most_to_lose=had_most_to_lose(damage),
+        tasks_with_room=tasks_with_room(damage),
         detectable=_detectable(damage, test, alpha=damage.alpha),
         unseen=_unseen(damage, test.result),
         draws=test.draws,

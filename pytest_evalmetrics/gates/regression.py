@@ -318,7 +318,7 @@ def _with_allowed_loss(
 
     It is no fault where the run loses no more than its baseline. More than that fails
     only if it is lost in tasks that did otherwise than the rest, and the same rollouts
-    at their worst would have failed; it warns if either is the case.
+    at their worst would have failed; it warns if either may be the case.
     """
     test = _loss_test(judged.metric)
     rule = worst.rule
@@ -331,9 +331,9 @@ def _with_allowed_loss(
     if test.p_outcome < rule.warn_alpha:
         hidden = _lost_where_it_fails(worst, test)
         return Decision(Verdict.WARN, (hidden, *decision.reasons))
-    if at_worst.verdict is Verdict.PASS:
-        return decision
-    return Decision(Verdict.WARN, (_decides(worst), *decision.reasons))
+    if at_worst.verdict.fails:
+        return Decision(Verdict.WARN, (_decides(worst), *decision.reasons))
+    return decision
 
 
 def _lost_where_it_fails(worst: Comparison, test: LossTest) -> LostWhereItFails:

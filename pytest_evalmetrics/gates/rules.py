@@ -48,9 +48,8 @@ _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 _SMALL_NOISE = 0.02
 # tasks that lost everything, and that are no chance whatever their rollouts are worth
 _MANY_LOST = 3
-# of so many coins 2 % of runs lose just the three that were up; of more, or fewer, 1.6 %
-# at most
-_COINS = 4
+# of unchanged runs whose tasks are coins, and whose rollouts repeat each other
+_MOST_BY_COINS = 0.015
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
@@ -278,15 +277,25 @@ def _of_collapse(comparison: Comparison, p: float) -> Decision:
     if _is_hidden_by_runs(comparison) and not is_proven:
         few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
         return _inconclusive(BlindGate(cause=few))
-    if least < rule.alpha:
-        shared = SharedLevel(
+    return _of_unproven_collapse(comparison, least)
+
+
+def _of_unproven_collapse(comparison: Comparison, p: float) -> Decision:
+    """Judge a loss of everything that the level of the rule does not prove."""
+    rule = comparison.rule
+    reason: Reason = BlindGate(cause=comparison.blind or AllLost(alpha=rule.alpha))
+    if p < rule.alpha:
+        reason = SharedLevel(
             alpha=rule.alpha, benchmarks=rule.benchmarks, is_surest=True
         )
-        return _inconclusive(shared)
-    reason = BlindGate(cause=comparison.blind or AllLost(alpha=rule.alpha))
-    if comparison.was_best or least < rule.warn_alpha:
+    if comparison.had_most_to_lose:
         return _inconclusive(reason)
-    return Decision(Verdict.PASS, (reason,))
+    if p >= rule.warn_alpha:
+        return Decision(Verdict.PASS, (reason,))
+    independence = comparison.independence
+    if independence is not None and _rests_on_repeats(comparison, independence):
+        return Decision(Verdict.WARN, (DependentRollouts(independence),))
+    return _inconclusive(reason)
 
 
 def _may_prove(comparison: Comparison) -> bool:
@@ -298,16 +307,34 @@ def _may_prove(comparison: Comparison) -> bool:
     independence = comparison.independence
     if independence is None or independence.is_given:
         return True
-    are_four = comparison.clusters is None and comparison.units == _COINS
-    may_be_coins = are_four and may_be_copies(comparison.pair)
-    if may_be_coins and not comparison.was_best:
+    if comparison.tasks_with_room < _MANY_LOST:
         return False
-    return comparison.tasks_with_room >= _MANY_LOST
+    may_be_coins = comparison.clusters is None and may_be_copies(comparison.pair)
+    if comparison.had_most_to_lose or not may_be_coins:
+        return True
+    by_coins = _chance_of_coins(comparison.units, lost=comparison.tasks_with_room)
+    return by_coins <= _MOST_BY_COINS
+
+
+def _chance_of_coins(tasks: int, *, lost: int) -> float:
+    """Return how often so many coins or more come up, and then all coins down."""
+    ways = sum(math.comb(tasks, up) for up in range(lost, tasks + 1))
+    return float(ways / 4**tasks)
+
+
+def _rests_on_repeats(comparison: Comparison, independence: Independence) -> bool:
+    """Check whether a small p takes several rollouts of a task that may be copies."""
+    if independence.is_given:
+        return False
+    pair = comparison.pair
+    has_repeats = int(pair.rewards_current.counts.max(initial=0)) > 1
+    by_tasks = 0.5**comparison.tasks_with_room
+    return has_repeats and by_tasks >= comparison.rule.warn_alpha
 
 
 def _of_copied_collapse(comparison: Comparison, independence: Independence) -> Decision:
     """Judge the loss of one or two tasks that only independent rollouts would prove."""
-    verdict = Verdict.INCONCLUSIVE if comparison.was_best else Verdict.WARN
+    verdict = Verdict.INCONCLUSIVE if comparison.had_most_to_lose else Verdict.WARN
     return Decision(verdict, (DependentRollouts(independence),))
 
 

@@ -265,7 +265,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     independence: Independence | None = None
     lost_all: bool = False  # next to nothing is left of what there was to lose
     tasks_with_room: int = 0  # that could get worse
-    was_best: bool = False  # no task of the baseline could have been better
+    # whether each task of the baseline had half or more of the range to lose
+    had_most_to_lose: bool = False
     # the smallest drop that the test sees with 80 % power; NaN where unknown
     detectable: float = math.nan
     # where all tasks moved alike, so that the standard error is 0: the upper bound on

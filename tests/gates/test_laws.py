@@ -293,15 +293,32 @@ def coins(up, tasks):
     return [[1.0] * 8] * up + [[0.0] * 8] * (tasks - up)
 
 
-def test_three_of_four_coins_that_lose_all_are_a_chance_of_copies():
-    check = checked(make_pair(coins(3, 4), coins(0, 4)))
+@pytest.mark.parametrize("tasks", [4, 5])
+def test_three_of_a_few_coins_that_lose_all_are_a_chance_of_copies(tasks):
+    check = checked(make_pair(coins(3, tasks), coins(0, tasks)))
     assert check.verdict is WARN
     assert check.reasons == (DependentRollouts(Independence.UNSHOWN),)
 
 
-@pytest.mark.parametrize("tasks", [3, 5, 6])
-def test_three_coins_of_fewer_or_more_that_lose_all_fail(tasks):
-    assert checked(make_pair(coins(3, tasks), coins(0, tasks))).verdict is FAIL
+@pytest.mark.parametrize(("up", "tasks"), [(3, 3), (4, 4), (4, 5), (3, 6), (3, 20)])
+def test_so_many_coins_that_lose_all_are_no_chance(up, tasks):
+    assert checked(make_pair(coins(up, tasks), coins(0, tasks))).verdict is FAIL
+
+
+@pytest.mark.parametrize("rollouts", [2, 4, 8])
+@pytest.mark.parametrize("tasks", [3, 4, 6])
+def test_one_coin_or_two_of_several_that_lose_all_are_never_red(tasks, rollouts):
+    for up in (1, 2):
+        before = [[1.0] * rollouts] * up + [[0.0] * rollouts] * (tasks - up)
+        check = checked(make_pair(before, [[0.0] * rollouts] * tasks))
+        assert not check.verdict.fails
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 4])
+def test_tasks_that_lose_all_of_a_high_reward_are_no_pass(tasks):
+    before = [[0.9 + 0.02 * task] for task in range(tasks)]
+    check = checked(make_pair(before, [[0.01]] * tasks))
+    assert check.verdict is INCONCLUSIVE
 
 
 def test_three_of_four_tasks_whose_rollouts_differ_fail_if_they_lose_all():

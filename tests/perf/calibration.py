@@ -706,6 +706,13 @@ def copied(rng: np.random.Generator, *, n: int, solvable: int, metric: str) -> f
     return is_red(benchmark(metric), *sides)
 
 
+def copied_coins(rng: np.random.Generator, *, n: int, k: int) -> float:
+    """Whether an unchanged run is red whose tasks are coins, and all rollouts copies."""
+    chance = np.full(n, 0.5)
+    sides = [np.repeat(passes(rng, chance, 1), k, axis=1) for _ in range(2)]
+    return is_red(benchmark(), *sides)
+
+
 def burst(rng: np.random.Generator, *, n: int) -> float:
     """Whether bursts that shift all rollouts of a task of a run turn it red."""
     sides = [
@@ -778,6 +785,11 @@ def guards() -> Iterator[Cell]:
     }
     for (row, column), (run, limits) in cells.items():
         yield Cell("guards", row, column, run, 600, limits)
+    for n, k in product((3, 4, 5, 6), (2, 4, 8)):
+        run = partial(copied_coins, n=n, k=k)
+        # three coins that are up and then down are a collapse, 1.6 % of runs
+        limits = (0.0, 100 / 64) if n == 3 else none
+        yield Cell("guards", f"{n} coins x {k}, copies", "no change", run, 600, limits)
 
 
 def failing(asked: Benchmark, before: RolloutTable, run: RolloutTable) -> set[str]:

@@ -232,5 +232,32 @@ class OwnMean:
 
 def test_a_metric_whose_loss_of_everything_would_pass_is_no_gate_to_record(tmp_path):
     own = "stages.test_single_tasks:OwnMean"
-    (reason,) = refusals(recorded(tmp_path, [[1], [1], [1]], metric=own))
+    (reason,) = refusals(recorded(tmp_path, [[1], [0], [1]], metric=own))
     assert (reason.tasks, reason.rollouts) == (3, 1)
+
+
+def test_a_metric_without_a_range_is_recorded_where_its_collapse_is_no_pass(tmp_path):
+    own = "stages.test_single_tasks:OwnMean"
+    assert not refusals(recorded(tmp_path, [[1], [1], [1]], metric=own))
+
+
+class ManyMean(OwnMean):
+    """The same in another unit, which does not lie in [0, 1]."""
+
+    name = "many_mean"
+
+    def compute(self, task_rewards):
+        return 10 * super().compute(task_rewards)
+
+
+@pytest.mark.parametrize("metric", ["OwnMean", "ManyMean"])
+@pytest.mark.parametrize("best", [1, 5])
+@pytest.mark.parametrize("tasks", [1, 2, 3, 4])
+def test_a_collapse_of_single_rollouts_is_no_pass_of_a_metric_without_a_range(
+    tmp_path, tasks, best, metric
+):
+    write_rows(tmp_path, "old.jsonl", [[best]] * tasks)
+    write_rows(tmp_path, "new.jsonl", [[0]] * tasks)
+    keys = f"metrics: ['stages.test_single_tasks:{metric}']\n{against()}"
+    checks = evaluate(given(benchmark(tmp_path, keys))).result.checks
+    assert Verdict.INCONCLUSIVE in {check.verdict for check in checks}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,9 @@ def _worst_tasks(comparison: Comparison) -> tuple[TaskChange, ...]:
     if len(worse) > _WORST:
         least = np.partition(damage[worse], -_WORST)[-_WORST]
         worse = worse[damage[worse] >= least]
-    places = sorted(
+    # many tasks may tie: their keys are not all kept
+    places = heapq.nsmallest(
+        _WORST,
         worse.tolist(),
         key=lambda place: (-damage[place], natural_key(pair.tasks[place])),
     )
@@ -109,7 +112,7 @@ def _worst_tasks(comparison: Comparison) -> tuple[TaskChange, ...]:
             current=_of_task(place, now, pair.rewards_current.offsets),
             drop=float(damage[place]),
         )
-        for place in places[:_WORST]
+        for place in places
     )
 
 

@@ -304,7 +304,10 @@ def _new_tasks(
     """Name new tasks with the mean of their rewards, unless there are very many."""
     if reward not in table.scores or len(tasks) > _LISTED:
         return tuple(NewTask(task, None) for task in tasks[:_LISTED])
-    place = {str(task): at for at, task in enumerate(table.tasks)}
+    wanted = set(tasks)
+    place = {
+        str(task): at for at, task in enumerate(table.tasks) if str(task) in wanted
+    }
     rewards = table.rewards(reward)
     new = []
     for task in tasks:

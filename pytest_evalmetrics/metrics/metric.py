@@ -183,6 +183,8 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def values(self) -> Floats:
         """Each task's value, shape (tasks,), NaN where it has none."""
+        if (self.bottoms == 1).all():  # most metrics: no copy of what may be a million
+            return self.tops
         values = np.full(len(self.tops), np.nan)
         np.divide(self.tops, self.bottoms, out=values, where=self.held)
         return values
@@ -329,7 +331,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
                 weighted = partial(
                     self._of_draws, "combine_weighted", target.combine_weighted
                 )
-        tops = np.where(held, values, 0.0)
+        tops = values if held.all() else np.where(held, values, 0.0)
         bottoms = held.astype(np.float64)
         return TaskParts(tops, bottoms, combine, combine_draws, weighted)
 

@@ -133,17 +133,19 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         if self.any_number:
             wanted_now = most_of_all(current)
             wanted_then = most_of_all(baseline)
+        now = shares_of(current, wanted_now)
+        if not self.lost and not (now > 0).any():
+            return None
         return lost_rollouts(
-            shares_of(current, wanted_now),
+            now,
             shares_of(baseline, wanted_then),
             at=positions(current.tasks, baseline.tasks),
             values=means_of(baseline.rewards),
-            gone=[
-                place
-                for place, task in enumerate(baseline.tasks)
-                if str(task) in self.lost
-            ],
+            gone=self._places_of_lost(baseline.tasks) if self.lost else (),
         )
+
+    def _places_of_lost(self, tasks: tuple[TaskId, ...]) -> list[int]:
+        return [place for place, task in enumerate(tasks) if str(task) in self.lost]
 
     def may_be_gone_by_chance(self) -> bool:
         """Check whether tasks may have lost all their rollouts one by one, at random."""
@@ -513,15 +515,35 @@ def _fill_range(
 
 def _reward_range(one: TaskRewards, other: TaskRewards) -> tuple[float, float]:
     """Return the range of the rewards: [0, 1] if it holds all of them, else their extremes."""
-    values = np.concatenate((one.values, other.values))
-    if not len(values):
+    ends = [_worst_and_best(side) for side in (one, other) if len(side.values)]
+    if not ends:
         return 0.0, 1.0
-    worth = np.concatenate((one.numbers, other.numbers))
-    low = float(values[worth.argmin()])
-    high = float(values[worth.argmax()])
+    low = min((worst for worst, _ in ends), key=_worth).value
+    high = max((best for _, best in ends), key=_worth).value
     if isinstance(one, TaskRows) or low < 0 or high > 1:
         return low, high
     return 0.0, 1.0
+
+
+class _Ranked(msgspec.Struct, frozen=True):
+    """A reward, and what it is worth."""
+
+    value: float
+    worth: float
+
+
+def _worth(ranked: _Ranked) -> float:
+    return ranked.worth
+
+
+def _worst_and_best(rewards: TaskRewards) -> tuple[_Ranked, _Ranked]:
+    worth = rewards.numbers
+    worst = worth.argmin()
+    best = worth.argmax()
+    return (
+        _Ranked(float(rewards.values[worst]), float(worth[worst])),
+        _Ranked(float(rewards.values[best]), float(worth[best])),
+    )
 
 
 # -- aggregates with standard errors -----------------------------------------------------------

@@ -121,10 +121,12 @@ class TaskRewards(msgspec.Struct, frozen=True, dict=True):
 
     def same_as(self, other: TaskRewards) -> bool:
         """Check whether both hold the same samples, task by task."""
-        return (
-            np.array_equal(self.offsets, other.offsets)
-            and self.to_lists() == other.to_lists()
-        )
+        if not np.array_equal(self.offsets, other.offsets):
+            return False
+        return self._values_same_as(other)
+
+    def _values_same_as(self, other: TaskRewards) -> bool:
+        return np.array_equal(self.values, other.values)
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Bucket tasks by their number of samples: a loop costs per distinct n, not per task.
@@ -238,6 +240,9 @@ class TaskRows(TaskRewards, frozen=True):
         places = other.values + len(self.worth)
         theirs = structs.replace(ours, values=places, offsets=other.offsets)
         return ours, theirs
+
+    def _values_same_as(self, other: TaskRewards) -> bool:
+        return self.to_lists() == other.to_lists()
 
     @property
     def numbers(self) -> NDArray[np.float64]:

@@ -376,6 +376,8 @@ def _slices(
     benchmark: Benchmark, run: AgentRun, whole: ComparisonInput
 ) -> Iterator[Slice]:
     """Cut a metric into the tasks of each value of each field of `breakdown:`."""
+    if not benchmark.spec.breakdown:
+        return
     table = run.table
     place = {task: at for at, task in enumerate(table.tasks)}
     rows = np.array([place.get(task, -1) for task in whole.pair.tasks], dtype=np.int64)

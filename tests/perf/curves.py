@@ -111,7 +111,7 @@ def case_duckdb(path):
 
 def case_reduce(tasks, metrics):
     """Reduce a table of so many tasks by so many metrics, and write its aggregate."""
-    from calibration import benchmark
+    from simulated import benchmark
 
     from pytest_evalmetrics.metrics import plan, reduce_agent
     from pytest_evalmetrics.reports.payload import write_aggregates
@@ -133,7 +133,7 @@ def case_reduce(tasks, metrics):
 
 def case_gate(tasks, metric, scored, gone):
     """Pair tasks with those of a baseline, whose ids are text, and gate a metric of them."""
-    from calibration import benchmark, gate
+    from simulated import benchmark, gate
 
     from pytest_evalmetrics.ext import AgentResult, Estimate
 
@@ -302,7 +302,7 @@ def metrics(_, __):
 
 
 def gates(_, largest):
-    """Gate more and more tasks; a million are to take 3 s and 300 MiB."""
+    """Gate more and more tasks; a million are to take 3 s and 350 MiB."""
     cases = {
         "mean of flips": ("mean_reward", "flips", 0),
         "mean of scores": ("mean_reward", "scores", 0),

@@ -135,7 +135,9 @@ class Runs:
         for name in self.formats:
             self.project.write(f"{name}.json", FORMATS[name][0](tasks))
         self.result = self.project.run(*args)
-        return self.project.report()["benchmarks"]
+        entries = self.project.report()["benchmarks"]
+        assert len(entries) == len(self.formats)
+        return entries
 
 
 def check(entry, name="tasks"):

@@ -159,7 +159,9 @@ def history(project):
 def test_an_example_runs_as_it_is_written(prepared, name):
     prepare(prepared, name)
     module = import_module(f"pytest_evalmetrics.commands.{name}")
-    for example in examples(module.EXAMPLE):
+    written = list(examples(module.EXAMPLE))
+    assert written != []
+    for example in written:
         done = shell(prepared, example)
         text = done.stdout + done.stderr
         assert "Traceback" not in text, text

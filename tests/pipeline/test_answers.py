@@ -98,40 +98,50 @@ def gym(text):
 
 
 LONG = "x" * 2_000 + "\n… 5,000 characters left out …\n" + "x" * 2_000
-LAYOUTS = [
-    ({"response": gym("42")}, "text", 'look_up({"a": 1})\nassistant: 42'),
-    ({"response": {"choices": [{"message": {"content": "42"}}]}}, "text", "42"),
-    ({"output": {"a": [1]}}, "text", '{"a": [1]}'),
-    ({"answer": "42", "target": 7}, "reference", "7"),
-    ({"response": "x", "answer": "42"}, "reference", "42"),
-    ({"response": "x" * 9_000}, "text", LONG),
-    # a question alone is no answer
-    (
-        {"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}},
-        None,
-        None,
-    ),
+ANSWERS = [
+    ({"response": gym("42")}, 'look_up({"a": 1})\nassistant: 42'),
+    ({"response": {"choices": [{"message": {"content": "42"}}]}}, "42"),
+    ({"output": {"a": [1]}}, '{"a": [1]}'),
+    ({"response": "x" * 9_000}, LONG),
 ]
+REFERENCES = [
+    ({"answer": "42", "target": 7}, "7"),
+    ({"response": "x", "answer": "42"}, "42"),
+]
+QUESTION = {"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}
 
 
-def test_texts_of_many_layouts(project):
+def first_flips(project, rows):
+    """Run a benchmark for each row, whose tasks all flip; give the first flip of each."""
     text = "defaults: {metrics: [pass@1]}\nbenchmarks:\n"
-    for n, (row, *_) in enumerate(LAYOUTS):
-        for name, reward in ((f"old{n}", 1.0), (f"new{n}", 0.0)):
-            ids = [{"id": f"q{t}", "try": 0, "reward": reward} for t in range(12)]
-            project.rows(f"{name}.jsonl", [each | row for each in ids])
-        old, new = (f"{{path: {side}{n}.jsonl, {FIELDS}}}" for side in ("old", "new"))
-        text += f"  - {{name: b{n}, rollouts: {new}, baseline: {{rollouts: {old}}}}}\n"
+    for number, row in enumerate(rows):
+        for side, reward in (("old", 1.0), ("new", 0.0)):
+            tasks = [{"id": f"q{t}", "try": 0, "reward": reward} for t in range(12)]
+            file = f"{side}{number}.jsonl"
+            project.rows(file, [task | row for task in tasks])
+        old = f"{{path: old{number}.jsonl, {FIELDS}}}"
+        new = f"{{path: new{number}.jsonl, {FIELDS}}}"
+        text += (
+            f"  - {{name: b{number}, rollouts: {new}, baseline: {{rollouts: {old}}}}}\n"
+        )
     project.write("math.bench.yaml", text)
-    project.run().assert_outcomes(failed=len(LAYOUTS))
-    for (_, key, expected), benchmark in zip(
-        LAYOUTS, project.report()["benchmarks"], strict=True
-    ):
-        if key is None:
-            assert "flips" not in benchmark
-        else:
-            flip = benchmark["flips"][0]
-            assert (flip["now"][0] if key == "text" else flip)[key] == expected
+    project.run().assert_outcomes(failed=len(rows))
+    flips = [entry.get("flips", [None]) for entry in project.report()["benchmarks"]]
+    return [of_one[0] for of_one in flips]
+
+
+def test_answers_of_many_layouts_are_shown(project):
+    flips = first_flips(project, [row for row, _ in ANSWERS])
+    assert [flip["now"][0]["text"] for flip in flips] == [text for _, text in ANSWERS]
+
+
+def test_references_of_many_layouts_are_shown(project):
+    flips = first_flips(project, [row for row, _ in REFERENCES])
+    assert [flip["reference"] for flip in flips] == [text for _, text in REFERENCES]
+
+
+def test_a_question_alone_is_no_answer(project):
+    assert first_flips(project, [QUESTION]) == [None]
 
 
 def test_the_texts_of_a_benchmark_have_a_bound(project):

@@ -67,9 +67,9 @@ def test_summed_named_scores_are_means(report_of):
 
 
 def test_trials_of_tau_bench_that_crashed_are_missing(report_of):
-    for entry in report_of("tau-bench-error-rows").values():
-        assert checks_of(entry)["missing"]["value"] == 0.1
-        assert entry["verdict"] == "FAIL"
+    entries = report_of("tau-bench-error-rows").values()
+    verdicts = [(e["verdict"], checks_of(e)["missing"]["value"]) for e in entries]
+    assert verdicts == [("FAIL", 0.1)] * 2
 
 
 def test_a_file_of_failures_that_broke_off_is_refused(report_of):
@@ -106,10 +106,11 @@ def test_the_folder_of_nemo_gym_is_read_by_its_names(real):
 
 
 def test_aggregates_over_other_numbers_of_samples_are_not_compared(report_of):
-    for entry in report_of("lm-eval-limit-vs-full").values():
-        checks = checks_of(entry)
-        assert checks["samples"]["verdict"] == "FAIL"
-        assert checks["mean_reward"]["verdict"] == "INCONCLUSIVE"
+    entries = report_of("lm-eval-limit-vs-full").values()
+    checks = [checks_of(entry) for entry in entries]
+    assert [of_one["samples"]["verdict"] for of_one in checks] == ["FAIL"] * 2
+    verdicts = [of_one["mean_reward"]["verdict"] for of_one in checks]
+    assert verdicts == ["INCONCLUSIVE"] * 2
 
 
 def test_a_file_appended_to_itself_is_refused(report_of):
@@ -125,9 +126,10 @@ def test_records_that_a_tool_wrote_once_are_read_once(real, name, line):
 
 
 def test_ids_that_are_unique_within_a_subset_are_no_attempts(report_of):
-    for entry in report_of("ids-unique-within-subset").values():
-        assert entry["verdict"] == "INCONCLUSIVE"
-        assert "(47 task ids in all)" in json.dumps(entry["checks"])
+    entries = report_of("ids-unique-within-subset").values()
+    assert [entry["verdict"] for entry in entries] == ["INCONCLUSIVE"] * 3
+    texts = [json.dumps(entry["checks"]) for entry in entries]
+    assert ["(47 task ids in all)" in text for text in texts] == [True] * 3
 
 
 def scores_of(project, name):

@@ -12,6 +12,8 @@ def soaked(tmp_path_factory):
 
 
 def test_every_row_has_its_score_or_its_reason(soaked):
+    # of the run that was killed and of the one that went on
+    assert len(soaked.outcomes) == 2
     for outcomes in soaked.outcomes:
         scores = {
             row: one["score"]

@@ -52,8 +52,7 @@ def scatter_of_successive(
 
 def _sd_of_differences(sizes: Floats, se: float) -> float:
     """Return the standard deviation of most differences, at least that of rollouts."""
-    by_rollouts = math.sqrt(2) * se if se > 0 else 0.0
-    return max(_SD_OF_MEDIAN * float(np.median(sizes)), by_rollouts)
+    return max(_SD_OF_MEDIAN * float(np.median(sizes)), math.sqrt(2) * se)
 
 
 def _degrees_of_freedom(differences: int) -> float:

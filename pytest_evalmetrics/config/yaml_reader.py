@@ -338,11 +338,15 @@ class _Reader:
     def _mapping(self, node: yaml.Node, place: YamlNode) -> YamlNode:
         own: dict[str, YamlNode] = {}
         merged: list[YamlNode] = []
+        merge_line: int | None = None
         is_broken = False
         for key_node, value_node in node.value:
             at = _place(key_node, place.path)
             if key_node.tag == _PLAIN and key_node.value == "<<":
-                merged += self._merged(value_node, at)
+                if merge_line is not None:
+                    self._broken(at, _written_twice("<<", merge_line, at.line))
+                merge_line = at.line
+                merged = self._merged(value_node, at)
                 continue
             key = self._key(key_node, at)
             if key is None:

@@ -221,6 +221,7 @@ def test_no_task_in_common_has_no_drop():
 
 def test_aggregates_are_tested_by_the_errors_that_they_came_with():
     comparison = compared(flips(10, 0, 90), stated=(0.04, 30.0))
+    assert comparison.test.name == "Welch's t of the stated standard errors, unpaired"
     assert comparison.test.p == pytest.approx(oracle.t.sf(0.1 / 0.04, 30), rel=1e-9)
     half = oracle.t.ppf(0.975, 30) * 0.04
     assert comparison.test.low == pytest.approx(0.1 - half)

@@ -59,6 +59,16 @@ def test_the_interval_has_at_least_the_spread_of_swaps_without_the_drop(clusters
     assert comparison.test.high >= drop + half * (1 - 1e-5)
 
 
+def test_the_interval_of_a_drop_beyond_the_spread_of_swaps_is_that_of_its_p():
+    before = np.linspace(0, 1, 20)
+    # each task loses as much: swaps spread the median by more than it fell
+    result = compared(make_combined(before, before - 0.1, bounded=False)).test
+    assert result.p == pytest.approx(0.5**20, rel=1e-9)
+    ends = oracle.norm.ppf(0.025) / oracle.norm.ppf(0.5**20)
+    assert result.low == pytest.approx(0.1 * (1 - ends), rel=1e-5)
+    assert result.high == pytest.approx(0.1 * (1 + ends), rel=1e-5)
+
+
 def test_the_interval_of_a_median_that_rises_in_proportion_holds_the_true_rise():
     rng = np.random.default_rng(5)
     missed = 0

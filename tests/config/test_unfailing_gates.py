@@ -41,6 +41,9 @@ REFUSED = {  # keys from line 3 on, and what is said
     "metrics: [mean_reward]\nbaseline:\n  metrics:\n    pass@1:\n      max_drop: 5": (
         "7: max_drop 5 can never fail: pass@1 is a rate from 0 to 1; did you mean 5%?"
     ),
+    "metrics: [pass@1]\nbaseline: {rule: relative, max_drop: 1}": (
+        "4: max_drop 1 can never fail: pass@1 is a rate from 0 to 1; did you mean 1%?"
+    ),
     "key_metrics: [pass^3]\nexpect: {rollouts: 2}": (
         "3: pass^3 needs 3 rollouts of each task, and a task has 2 (expect: {rollouts: 2}): "
         "choose a k of at most 2, or num_samples: 3"

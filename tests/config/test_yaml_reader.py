@@ -199,6 +199,9 @@ REFUSED = {
     "a: " + "9" * 5000: "1: a: a number of 5000 digits is out of range",
     "a: 0x" + "F" * 290: f"1: a: the number 0x{'F' * 58} is out of range",
     "a:\n  <<: b": "2: a: '<<' merges a mapping, or a list of them: write <<: *name",
+    "a: &a {x: 1}\nb: &b {x: 2}\nc:\n  <<: *a\n  <<: *b": (
+        "5: c: the key '<<' is written twice: lines 4 and 5"
+    ),
     "a: &a\n  b: [*a]": "1: a.b[0]: this alias refers to a node that contains it",
     "a: &a\n  x: 1\n  <<: *a": "3: a: this alias refers to a node that contains it",
     "a: &a {x: !foo 1, x: 2}\nb: *a\nc: {<<: *a}": (

@@ -21,39 +21,48 @@ benchmarks:
 """
 
 
-def test_a_tolerance_and_an_end_of_a_level_of_its_own(project):
-    seconds = [float(i) for i in range(40)]
+SECONDS = [float(second) for second in range(40)]
+
+
+@pytest.fixture
+def checks(project):
+    """The checks of the file's benchmarks over 40 tasks, of which 34 pass, by both names."""
     rows = [
-        {"_ng_task_index": i, "reward": float(i < 34), "latency_s": seconds[i]}
-        for i in range(40)
+        {"_ng_task_index": task, "reward": float(task < 34), "latency_s": SECONDS[task]}
+        for task in range(40)
     ]
     project.rows("runs.jsonl", rows)
     project.write("a.bench.yaml", FILE)
     project.run()
-    checks = {
+    return {
         (entry["name"], check["name"]): check
         for entry in project.report()["benchmarks"]
         for check in entry["checks"]
     }
+
+
+def test_a_tolerance_bounds_a_value_on_both_sides(checks):
     assert checks["near", "pass@1"]["bound"] == ">= 0.8245 and <= 0.8755"
     assert checks["near", "pass@1"]["verdict"] == "PASS"
-    assert (
-        checks["near", "mean/latency_s"]["reason"]
-        == "mean/latency_s is 19.5, below 20.9"
-    )
-    passed = binomtest(34, 40)
-    for name, level in (("ends", 0.90), ("default end", 0.95)):
-        low = passed.proportion_ci(level, method="exact").low
-        assert checks[name, "pass@1"]["value"] == pytest.approx(low, abs=1e-12)
-    assert checks["ends", "pass@1"]["verdict"] == "PASS"
-    assert checks["default end", "pass@1"]["verdict"] == "PASS"
-    # Student's t over 40 tasks, one-sided at 90 %
-    high = (
-        19.5 + t.ppf(0.9, 39) * (sum((s - 19.5) ** 2 for s in seconds) / 39 / 40) ** 0.5
-    )
+    reason = "mean/latency_s is 19.5, below 20.9"
+    assert checks["near", "mean/latency_s"]["reason"] == reason
+    # a benchmark without a reward has its thresholds, too
+    assert checks["without a reward", "p50/latency_s"]["verdict"] == "PASS"
+
+
+# a one-sided bound of 95 % is the end of an interval of 90 %
+@pytest.mark.parametrize(("name", "level"), [("ends", 0.90), ("default end", 0.95)])
+def test_the_lower_end_of_a_rate_is_clopper_and_pearsons(checks, name, level):
+    low = binomtest(34, 40).proportion_ci(level, method="exact").low
+    assert checks[name, "pass@1"]["value"] == pytest.approx(low, abs=1e-12)
+    assert checks[name, "pass@1"]["verdict"] == "PASS"
+
+
+def test_the_upper_end_of_a_mean_is_students(checks):
+    variance = sum((second - 19.5) ** 2 for second in SECONDS) / 39
+    high = 19.5 + t.ppf(0.9, 39) * (variance / 40) ** 0.5
     assert checks["ends", "mean/latency_s"]["value"] == pytest.approx(high, abs=1e-9)
     assert checks["ends", "mean/latency_s"]["bound"] == "upper 90 % bound <= 22"
-    assert checks["without a reward", "p50/latency_s"]["verdict"] == "PASS"
 
 
 def test_a_quantile_alone_wants_no_reward_and_its_own_column_in_each_row(project):

@@ -5,6 +5,8 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
 NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
 FIELDS = "fields: {task: id, sample: try}"
@@ -64,31 +66,43 @@ def test_another_run_has_its_rows(project):
     }
 
 
-def test_a_committed_baseline_keeps_answers_where_asked_to(project):
+@pytest.fixture
+def kept(project):
+    """The file with the answers of a recorded baseline."""
     save(project, "runs.jsonl", OLD)
     bench(project, "  baseline: {answers: true}\n")
     project.run("--snapshot-update")
-    (kept,) = project.path.glob("__baselines__/*/*.rows.jsonl.gz")
-    rows = [
-        json.loads(line) for line in gzip.decompress(kept.read_bytes()).splitlines()
-    ]
-    assert {key: rows[0][key] for key in ("task", "sample", "item")} == {
-        "task": "q0",
-        "sample": 0,
-        "item": {"prompt": "What is q0?", "response": "It is 0."},
-    }
+    (path,) = project.path.glob("__baselines__/*/*.rows.jsonl.gz")
+    return path
+
+
+def texts_of_first_flip(project, side):
+    return [answer["text"] for answer in entry(project)["flips"][0][side]]
+
+
+def test_a_committed_baseline_keeps_the_rows_with_their_answers(project, kept):
+    first, *_ = gzip.decompress(kept.read_bytes()).splitlines()
+    row = json.loads(first)
+    assert (row["task"], row["sample"]) == ("q0", 0)
+    assert row["item"] == {"prompt": "What is q0?", "response": "It is 0."}
     assert project.run().ret == 0
     assert "flips" not in entry(project)
+
+
+@pytest.mark.usefixtures("kept")
+def test_answers_of_a_committed_baseline_stand_beside_those_of_the_run(project):
     save(project, "runs.jsonl", NEW)
     assert project.run().ret == 1
-    before, now = (
-        [a["text"] for a in entry(project)["flips"][0][k]] for k in ("before", "now")
-    )
-    assert (before, now) == (["It is 1."] * 2, ["No idea q1."] * 2)
+    assert texts_of_first_flip(project, "before") == ["It is 1."] * 2
+    assert texts_of_first_flip(project, "now") == ["No idea q1."] * 2
+
+
+def test_a_baseline_whose_answers_are_gone_shows_those_of_the_run(project, kept):
     kept.unlink()
+    save(project, "runs.jsonl", NEW)
     assert project.run().ret == 1
-    assert {a["text"] for a in entry(project)["flips"][0]["before"]} == {""}
-    assert entry(project)["flips"][0]["now"][0]["text"] == "No idea q1."
+    assert set(texts_of_first_flip(project, "before")) == {""}
+    assert texts_of_first_flip(project, "now")[0] == "No idea q1."
 
 
 def gym(text):

@@ -124,29 +124,41 @@ def test_invalid_labels(project):
         result.stdout.fnmatch_lines([f"*{message}*"])
 
 
-def test_summaries_of_rubrics_and_panels():
-    columns = {
-        "q": np.array([1.0, 0.0, 1.0, NAN, 0.0]),
-        "q@a": np.array([1.0, 0.0, 1.0, NAN, 1.0]),
-        "q@b": np.array([1.0, 0.0, 1.0, NAN, 0.0]),
-    }
-    labels = (("good", 1.0), ("bad", 0.0), ("never", 2.0))
-    about = {"q": About(labels, ("q@a", "q@b"), "nominal"), "q@a": About(labels)}
-    whole, one, other = summarise_all(tuple(columns), columns, about)
-    counts = [(r.label, r.count) for r in whole.rubric_distribution]
+LABELS = (("good", 1.0), ("bad", 0.0), ("never", 2.0))
+# two judges of five rows, which disagree about the last one
+PANEL = {
+    "q": np.array([1.0, 0.0, 1.0, NAN, 0.0]),
+    "q@a": np.array([1.0, 0.0, 1.0, NAN, 1.0]),
+    "q@b": np.array([1.0, 0.0, 1.0, NAN, 0.0]),
+}
+ABOUT = {"q": About(LABELS, ("q@a", "q@b"), "nominal"), "q@a": About(LABELS)}
+
+
+def test_a_rubric_is_summarised_by_its_labels():
+    _, one, other = summarise_all(tuple(PANEL), PANEL, ABOUT)
+    counts = [(label.label, label.count) for label in one.rubric_distribution]
+    assert counts == [("good", 3), ("bad", 1), ("never", 0)]
+    assert one.mode_category == "good"
+    # a score without labels
+    assert (other.rubric_distribution, other.mode_category) == ((), None)
+
+
+def test_of_labels_that_are_as_frequent_the_first_by_name_is_the_mode():
+    whole, *_ = summarise_all(tuple(PANEL), PANEL, ABOUT)
+    counts = [(label.label, label.count) for label in whole.rubric_distribution]
     assert counts == [("good", 2), ("bad", 2), ("never", 0)]
-    assert whole.mode_category == "bad"  # of a tie the first by name
-    assert whole.agreement is not None
+    assert whole.mode_category == "bad"
+
+
+def test_the_agreement_of_a_panel_is_krippendorffs_alpha():
+    whole, one, _ = summarise_all(tuple(PANEL), PANEL, ABOUT)
     assert (whole.agreement.judges, whole.agreement.rows) == (2, 4)
     # by hand: units 11, 00, 11, 10: D_o = 1/4, D_e = 2 * 5 * 3 / (8 * 7)
     assert whole.agreement.alpha == pytest.approx(1 - (1 / 4) / (30 / 56))
-    assert one.mode_category == "good"
-    assert (one.agreement, other.rubric_distribution, other.mode_category) == (
-        None,
-        (),
-        None,
-    )
-    (same,) = summarise_all(["q"], dict.fromkeys(columns, np.ones(5)), about)
-    assert same.agreement is not None
+    assert one.agreement is None
+
+
+def test_judges_who_all_say_the_same_have_no_agreement():
+    (same,) = summarise_all(["q"], dict.fromkeys(PANEL, np.ones(5)), ABOUT)
     assert same.agreement.alpha is None
     assert same.agreement.reason == "all their scores are the same"

@@ -48,22 +48,43 @@ def write(folder, kind, rows=ROWS):
     return path.name
 
 
-@pytest.mark.parametrize("kind", ["parquet", "feather"])
-def test_columns(folder, kind):
-    name = write(folder, kind)
-    table = folder.load(name, scores=["reward"], categories=["difficulty"])
+KINDS = pytest.mark.parametrize("kind", ["parquet", "feather"])
+
+
+@KINDS
+def test_tasks_samples_and_agents_are_read(folder, kind):
+    table = folder.load(write(folder, kind), scores=["reward"])
     assert (table.tasks, table.agents) == ((0, 1), ("coder",))
     assert table.sample.tolist() == [0, 1, 0, 1]
+
+
+@KINDS
+def test_columns_of_numbers_are_scores(folder, kind):
+    table = folder.load(write(folder, kind), scores=["reward"])
     assert set(table.scores) == {"reward", "passed", "turns", "input_tokens"}
-    np.testing.assert_equal(table.scores["reward"], [np.nan, 0.5, 1, np.nan])
     assert table.scores["passed"].tolist() == [0, 0, 1, 0]
     assert table.scores["input_tokens"].tolist() == [10] * 4
     assert table.integers == {"passed", "turns", "input_tokens"}
-    assert table.categories["difficulty"].labels == ("hard",)
+
+
+@KINDS
+def test_a_null_and_a_nan_are_missing_and_the_nan_is_noted(folder, kind):
+    name = write(folder, kind)
+    table = folder.load(name, scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 0.5, 1, np.nan])
     assert note_texts(table.notes) == (
         f"reward: 1 value is NaN and counts as missing ({name}:3)",
     )
 
+
+@KINDS
+def test_a_column_of_text_is_a_category(folder, kind):
+    table = folder.load(write(folder, kind), categories=["difficulty"])
+    assert table.categories["difficulty"].labels == ("hard",)
+
+
+@KINDS
+def test_fields_name_columns_and_keys_within_them(folder, kind):
     fields = {"reward": "result.f1", "task": "text", "sample": "_ng_rollout_index"}
     name = write(folder, kind, ROWS[:2])
     table = folder.load(name, scores=["reward"], fields=fields)

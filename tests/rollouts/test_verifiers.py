@@ -13,33 +13,45 @@ def row(example, reward, **more):
     return {**asked, "reward": reward, **more}
 
 
-def test_what_the_tool_wrote(real):
-    path = "formats/verifiers/legacy_2025-09"
-    metadata = json.loads((real.path / path / "metadata.json").read_text())
-    table = real.load(f"{path}/results.jsonl", scores=["reward"])
-    assert len(table) == 15
-    assert (table.tasks, table.sample.tolist()) == ((0, 1, 2, 3, 4), [0, 1, 2] * 5)
-    for name in (
-        "reward",
-        "total_tool_calls",
-        "python_calls",
-        "correct_answer_reward_func",
-    ):
-        assert table.scores[name].mean() == pytest.approx(metadata[f"avg_{name}"])
-    assert "generation_ms" not in table.scores
-    rows = [
-        json.loads(s)
-        for s in (real.path / path / "results.jsonl").read_text().splitlines()
-    ]
+FOLDER = "formats/verifiers/legacy_2025-09"
+
+
+@pytest.fixture
+def written(real):
+    """The table of what the tool wrote: five examples, three rollouts each."""
+    return real.load(f"{FOLDER}/results.jsonl", scores=["reward"])
+
+
+@pytest.fixture
+def metadata(real):
+    return json.loads((real.path / FOLDER / "metadata.json").read_text())
+
+
+def test_questions_are_tasks_though_the_tool_numbered_rows_otherwise(real, written):
+    lines = (real.path / FOLDER / "results.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
     # the tool numbered rows 0 0 0 1 1 1 ..., and their questions are a b c d e a b c ...
-    assert [r["id"] for r in rows] == [task for task in range(5) for _ in range(3)]
+    assert [row["id"] for row in rows] == [task for task in range(5) for _ in range(3)]
     assert all(rows[i]["prompt"] == rows[i % 5]["prompt"] for i in range(15))
-    taken = [
-        rows[i + 5 * k]["generation_ms"] / 1000 for i in range(5) for k in range(3)
-    ]
-    assert table.scores["latency_s"].tolist() == pytest.approx(taken)
-    assert table.agents == (metadata["model"],)
-    assert note_texts(table.notes) == ()
+    assert written.tasks == (0, 1, 2, 3, 4)
+    assert written.sample.tolist() == [0, 1, 2] * 5
+    of_tasks = [rows[i + 5 * k] for i in range(5) for k in range(3)]
+    seconds = [row["generation_ms"] / 1000 for row in of_tasks]
+    assert written.scores["latency_s"].tolist() == pytest.approx(seconds)
+    assert "generation_ms" not in written.scores
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["reward", "total_tool_calls", "python_calls", "correct_answer_reward_func"],
+)
+def test_the_mean_of_a_score_is_that_of_the_tool(written, metadata, name):
+    assert written.scores[name].mean() == pytest.approx(metadata[f"avg_{name}"])
+
+
+def test_the_model_is_the_agent_and_there_is_nothing_to_note(written, metadata):
+    assert written.agents == (metadata["model"],)
+    assert note_texts(written.notes) == ()
 
 
 def test_rows_of_later_versions(folder):

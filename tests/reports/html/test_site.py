@@ -25,25 +25,45 @@ def runs(project, monkeypatch):
     return folder
 
 
-def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(project, runs, capsys):
-    project.write("runs/broken/report.json", '{"verdict": "' + EVIL)
-    site = project.path / "site"
-    capsys.readouterr()
-    assert main(["site", str(runs), "--output", str(site)]) == 0
-    out, err = capsys.readouterr()
-    assert out.splitlines()[-1] == str(site / "index.html")
-    assert "broken/report.json: no report that can be read" in err
-    page = (site / "index.html").read_text(encoding="utf-8")
+@pytest.fixture
+def site(project, runs):
+    """Make the site of the runs; give its folder and the data of its page."""
+    folder = project.path / "site"
+    assert main(["site", str(runs), "--output", str(folder)]) == 0
+    page = (folder / "index.html").read_text(encoding="utf-8")
     data = json.loads(page.partition('id="site">')[2].partition("</script>")[0])
+    return folder, data
+
+
+def test_a_site_has_each_run_with_its_page(site, runs):
+    folder, data = site
     days = [run["time"][:10] for run in data["runs"]]
     assert days == ["2023-11-14"] * 8 + ["2023-11-22"] * 3
-    (line,) = data["benchmarks"][0]["lines"]
-    assert (line["values"], line["changes"]) == ([0.8] * 8 + [0.2] * 3, [8])
     for run in data["runs"]:
-        assert (site / run["href"]).read_bytes() == (
-            runs / run["name"] / "report.html"
-        ).read_bytes()
-    assert main(["site", str(project.path / "nothing"), "--output", str(site)]) == 2
+        page = runs / run["name"] / "report.html"
+        assert (folder / run["href"]).read_bytes() == page.read_bytes()
+
+
+def test_a_site_shows_the_trend_of_each_benchmark_and_where_it_changed(site):
+    _, data = site
+    (line,) = data["benchmarks"][0]["lines"]
+    assert line["values"] == [0.8] * 8 + [0.2] * 3
+    assert line["changes"] == [8]
+
+
+def test_a_report_that_can_not_be_read_is_left_out_of_a_site(project, runs, capsys):
+    project.write("runs/broken/report.json", '{"verdict": "' + EVIL)
+    folder = project.path / "site"
+    capsys.readouterr()
+    assert main(["site", str(runs), "--output", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == str(folder / "index.html")
+    assert "broken/report.json: no report that can be read" in err
+
+
+def test_a_site_of_no_report_is_refused(project, capsys):
+    nothing, folder = str(project.path / "nothing"), str(project.path / "site")
+    assert main(["site", nothing, "--output", folder]) == 2
     assert "there is no report.json below it" in capsys.readouterr().err
 
 

@@ -79,33 +79,47 @@ benchmark:
     assert "2 of 6 rollouts were not asked for" in reason_of(budget_of(evaluated))
 
 
-def test_a_part_of_a_data_set(tmp_path, model):
+@pytest.fixture
+def taken(tmp_path, model):
+    """Run over a data set of 20 rows, described so; give the ids of the rows that were taken."""
     table = [",".join(row.values()) for row in sums(20)]
     (tmp_path / "data.csv").write_text("\n".join(["id,question,answer", *table]))
 
-    def taken(spec, rest=""):
-        text = online(model.url, rest).replace(
-            "dataset: data.jsonl", f"dataset: {spec}"
-        )
+    def run_over(data_set, rest=""):
+        text = online(model.url, rest).replace("data.jsonl", data_set)
         evaluated, lines = run(tmp_path, text)
         assert evaluated.result.agents[0].estimates["mean_reward"].value == 1.0
+        # a part that is chosen for one run alone is no baseline
         assert (evaluated.baseline is None) == bool(rest)
         return [line["id"] for line in lines]
 
+    return run_over
+
+
+def test_the_first_rows_of_a_data_set_are_taken(taken):
     assert taken("{path: data.csv, limit: 3}") == ["q0", "q1", "q2"]
+
+
+def test_the_seed_and_the_row_s_number_alone_decide_which_rows_are_drawn(taken):
     chosen = taken("{path: data.csv, limit: 6, shuffle: true}")
-    # the seed and the row's number alone decide: the same on every machine and in every version
-    ranked = sorted(range(20), key=lambda i: split_mix(i + 1))
-    assert chosen == [f"q{i}" for i in sorted(ranked[:6])]
+    # the same on every machine and in every version
+    ranked = sorted(range(20), key=lambda number: split_mix(number + 1))
+    assert chosen == [f"q{number}" for number in sorted(ranked[:6])]
     assert taken("{path: data.csv, limit: 6, shuffle: true, seed: 0}") == chosen
-    other = taken("{path: data.csv, limit: 6, shuffle: 7}")
-    assert other != chosen
-    assert len(other) == 6
-    few = taken(
-        "{path: data.csv, limit: 6, shuffle: 7}", "  params: {limit_samples: 2}\n"
-    )
-    assert set(few) < set(other)
+
+
+def test_another_seed_draws_other_rows(taken):
+    seven = taken("{path: data.csv, limit: 6, shuffle: 7}")
+    assert len(seven) == 6
+    assert seven != taken("{path: data.csv, limit: 6, shuffle: true}")
+
+
+def test_a_limit_of_samples_takes_some_of_the_drawn_rows(taken):
+    drawn = taken("{path: data.csv, limit: 6, shuffle: 7}")
+    limit = "  params: {limit_samples: 2}\n"
+    few = taken("{path: data.csv, limit: 6, shuffle: 7}", limit)
     assert len(few) == 2
+    assert set(few) < set(drawn)
 
 
 def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):

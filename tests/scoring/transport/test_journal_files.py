@@ -26,14 +26,32 @@ def test_what_is_exported_can_be_imported_elsewhere(journal, tmp_path):
     file, other = tmp_path / "out" / "j.jsonl", tmp_path / "other" / "journal.log"
     assert export_journal(journal, file) == 3
     assert import_journal(other, file) == 3
-    assert import_journal(other, file) == 0  # what is there stays
     assert len(records_in(journal)) == 5
     assert records_in(other) == records_in(journal)
-    export_journal(other, tmp_path / "again.jsonl")
-    assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
     with Client(other) as client:
         assert client(mode="replay").ask({"row": 2}).body == {"n": 1.0, "e": "\n"}
-    bodies = {kept.body for kept in records_in(other).values()}
+
+
+def test_what_a_journal_has_is_not_imported_again(journal, tmp_path):
+    file, other = tmp_path / "j.jsonl", tmp_path / "journal.log"
+    export_journal(journal, file)
+    import_journal(other, file)
+    assert import_journal(other, file) == 0
+
+
+def test_an_imported_journal_is_exported_to_the_same_bytes(journal, tmp_path):
+    file, again, other = (tmp_path / name for name in ("a.jsonl", "b.jsonl", "c.log"))
+    export_journal(journal, file)
+    import_journal(other, file)
+    export_journal(other, again)
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_an_answer_is_imported_as_it_was_written(journal, tmp_path):
+    export_journal(journal, tmp_path / "j.jsonl")
+    import_journal(tmp_path / "other.log", tmp_path / "j.jsonl")
+    bodies = {kept.body for kept in records_in(tmp_path / "other.log").values()}
+    # of the failures there is none
     assert bodies == {'{"n": 1.00, "e": "\\n"}', None}
 
 

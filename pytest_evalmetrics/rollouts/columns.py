@@ -472,11 +472,7 @@ class Columns:
             [values.at(node) for node in nodes if node.kinds]
             for nodes in self._contents
         ]
-        columns = [
-            (adler32(v) if type(v) is msgspec.Raw else hash(repr(v)) for v in column)
-            for part in parts
-            for column in part
-        ]
+        columns = [_checksums(column) for part in parts for column in part]
         contents: dict[tuple[str | None, TaskId], str] = {}
         keys = zip(agent, task, strict=True)
         for row, (key, checksums) in enumerate(
@@ -660,6 +656,17 @@ def _number_first(values: tuple[JsonValue, ...]) -> JsonValue:
     return next(
         (v for v in given if isinstance(v, int | float)), given[0] if given else None
     )
+
+
+def _checksums(column: Sequence[JsonValue | msgspec.Raw]) -> list[int]:
+    """Return a checksum of each value of a place."""
+    raw = [value for value in column if isinstance(value, msgspec.Raw)]
+    if len(raw) == len(column):
+        return list(map(adler32, raw))
+    return [
+        adler32(value) if isinstance(value, msgspec.Raw) else hash(repr(value))
+        for value in column
+    ]
 
 
 def _content_part(

@@ -47,6 +47,8 @@ _DIGITS = (
     640  # int() refuses longer ones; half of these are too many for a float64 already
 )
 _SHOWN = 40  # characters of the text around a mistake
+_SAMPLED: Final = 1 << 16  # bytes whose lines show how long lines are
+_LONG_LINE: Final = 1_000  # bytes
 _BREAK, _BRACE, _QUOTE, _BACKSLASH = b'\n{"\\'
 _DEPTH = np.zeros(256, np.int8)
 _DEPTH[list(b"[{")] = 1
@@ -440,7 +442,16 @@ class _Window:
 
     def breaks(self, end: int) -> NDArray[np.int64]:
         """Find the line breaks in the first `end` bytes."""
-        return np.flatnonzero(np.frombuffer(self.buffer, np.uint8, end) == _BREAK)
+        first_lines = self.buffer.count(b"\n", 0, min(end, _SAMPLED))
+        if first_lines * _LONG_LINE > _SAMPLED:
+            return np.flatnonzero(np.frombuffer(self.buffer, np.uint8, end) == _BREAK)
+        # long lines are found faster one by one
+        breaks = []
+        place = self.buffer.find(b"\n", 0, end)
+        while place >= 0:
+            breaks.append(place)
+            place = self.buffer.find(b"\n", place + 1, end)
+        return np.array(breaks, dtype=np.int64)
 
     def drop(self, count: int, lines: int) -> None:
         """Forget the first `count` bytes, with so many line breaks."""

@@ -6,8 +6,6 @@ import json
 import math
 from collections import Counter
 from datetime import datetime
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import shortened
@@ -30,18 +28,16 @@ def text(value: JsonValue) -> str | None:
 
 def objects(value: JsonValue) -> list[JsonObject]:
     """Take the objects of a list; anything else has none."""
-    return (
-        [each for each in value if isinstance(each, dict)]
-        if isinstance(value, list)
-        else []
-    )
+    if not isinstance(value, list):
+        return []
+    return [entry for entry in value if isinstance(entry, dict)]
 
 
 def number(value: JsonValue) -> float | None:
     """Take a value as a number; anything else as None. Whole numbers stay whole."""
     if isinstance(value, bool):
         return int(value)
-    if not isinstance(value, int | float):
+    if not isinstance(value, (int, float)):  # a tuple is checked faster than a union
         return None
     try:
         float(value)
@@ -52,10 +48,13 @@ def number(value: JsonValue) -> float | None:
 
 def total(values: Iterable[JsonValue]) -> float | None:
     """Add up the numbers among values; None without any."""
-    numbers = [amount for value in values if (amount := number(value)) is not None]
-    return (
-        reduce(add, numbers) if numbers else None
-    )  # sum() rounds otherwise from Python 3.12 on
+    summed: float | None = None
+    # sum() rounds otherwise from Python 3.12 on
+    for value in values:
+        amount = number(value)
+        if amount is not None:
+            summed = amount if summed is None else summed + amount
+    return summed
 
 
 def seconds(time: JsonValue) -> float | None:
@@ -75,6 +74,8 @@ def lookup(record: object, path: str) -> JsonValue:
         if path in record:
             value = record[path]
             return value
+        if "." not in path:  # most paths are one key
+            return None
         head, dot, _ = path.rpartition(".")
         while dot:
             if head in record:
@@ -101,8 +102,11 @@ def duration(
 
 def first(record: JsonValue | Mapping[str, JsonValue], *paths: str) -> JsonValue:
     """Find the first value at any of some paths that is neither null nor empty text."""
-    values = (lookup(record, path) for path in paths)
-    return next((value for value in values if value is not None and value != ""), None)
+    for path in paths:
+        value = lookup(record, path)
+        if value is not None and value != "":
+            return value
+    return None
 
 
 def brief(content: JsonValue) -> str:

@@ -31,9 +31,8 @@ def usage(
         "latency_s": json_values.number(latency_s) if took is None else took / 1000
     }
     for name, keys in _USAGE_KEYS.items():
-        amounts[name] = json_values.total(
-            json_values.first(each, *keys) for each in holders
-        )
+        stated = [json_values.first(holder, *keys) for holder in holders]
+        amounts[name] = json_values.total(stated)
     if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
         amounts.pop("total_tokens", None)
     return {name: amount for name, amount in amounts.items() if amount is not None}

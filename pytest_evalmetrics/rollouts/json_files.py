@@ -54,6 +54,10 @@ _DEPTH = np.zeros(256, np.int8)
 _DEPTH[list(b"[{")] = 1
 _DEPTH[list(b"]}")] = -1
 _RECOGNISED = "leave `format:` out, so that it is recognised"
+_INTERRUPTED = (
+    "was the run that writes it interrupted? rollouts are JSON, JSON Lines, CSV, Parquet or "
+    "Arrow, in UTF-8"
+)
 _WRITE_ONCE = "only one of the values can be meant: write the key once"
 
 
@@ -253,7 +257,8 @@ def _split_objects(source: Source) -> Rows:
             shown = short(between.decode())
             line = text.count(b"\n", 0, stop) + 1
             message = f"found {shown} between two JSON objects"
-            raise source.error(message, line=line)
+            hint = "write nothing between them; or all in one array: [ ... ]"
+            raise source.error(message, line=line, hint=hint)
     breaks = np.flatnonzero(data == _BREAK)
     view = memoryview(text)
     return Rows(
@@ -346,6 +351,9 @@ def _broken(
         message = "this line is not a JSON object: it holds only its opening brace"
         hint = "write each row on one line, or all rows as one JSON array"
         return source.error(message, row, hint=hint)
+    joined = _joined_values(text, error)
+    if joined is not None:
+        return source.error(joined.message, row, hint=joined.hint)
     if what == "row" and row.line:
         row = structs.replace(row, line=row.line + error.lineno - 1)
     start = max(0, error.pos - _SHOWN // 2)
@@ -355,6 +363,30 @@ def _broken(
         row,
         hint="was it cut off, or written by two processes at once? fix or delete it",
     )
+
+
+class _JoinedValues(msgspec.Struct, frozen=True):
+    """What stands behind a JSON value on its line, and the way out."""
+
+    message: str
+    hint: str
+
+
+def _joined_values(text: str, error: json.JSONDecodeError) -> _JoinedValues | None:
+    """Recognise several JSON values on one line: `error` found more behind the first."""
+    is_whole = error.msg.startswith("Extra data")
+    rest = text[error.pos :].lstrip()
+    if is_whole and rest.startswith(("{", "[")):
+        return _JoinedValues(
+            message="two JSON values stand on one line, with no line break between them",
+            hint="write one a line: jq -c . FILE > rows.jsonl",
+        )
+    if is_whole and rest.startswith(","):
+        return _JoinedValues(
+            message="a comma follows the JSON value, as in an array",
+            hint="write one value a line without commas, or all in one array: [ ... ]",
+        )
+    return None
 
 
 def _is_last(row: SourceRow, source: Source) -> bool:
@@ -372,27 +404,33 @@ def read_document(source: Source) -> JsonObject | list[JsonValue]:
     """Read a file that is one JSON value."""
     with source.open() as stream:
         text = stream.read()
-    line = None
-    hint = "was the run that writes it interrupted, or is it no UTF-8 text?"
     try:
         document: JsonValue = _decode(text.decode())
     except json.JSONDecodeError as error:
-        problem = (
-            f"this is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
-        )
-        line = error.lineno
+        raise _no_document(error, source) from error
     except _DuplicateKeyError as error:
-        problem = str(error)
-        hint = _WRITE_ONCE
+        raise source.error(str(error), hint=_WRITE_ONCE) from error
     except (RecursionError, ValueError) as error:
-        problem = f"this can't be read: {error}"
-    else:
-        if isinstance(document, dict | list):
-            return document
-        problem = (
-            f"this is not a JSON object or array: found {short(json.dumps(document))}"
-        )
-    raise source.error(problem, line=line, hint=hint)
+        raise source.error(f"this can't be read: {error}", hint=_INTERRUPTED) from error
+    if isinstance(document, dict | list):
+        return document
+    found = short(json.dumps(document))
+    message = f"this is not a JSON object or array: found {found}"
+    raise source.error(message, hint=_INTERRUPTED)
+
+
+def _no_document(error: json.JSONDecodeError, source: Source) -> DataError:
+    """Make the error of a file that is not one JSON value."""
+    joined = _joined_values(error.doc, error)
+    if joined is not None:
+        return source.error(joined.message, line=error.lineno, hint=joined.hint)
+    problem = error.msg.removesuffix(" at")
+    start = max(0, error.pos - _SHOWN // 2)
+    near = error.doc[start : error.pos + _SHOWN].strip().partition("\n")[0]
+    message = f"this is not JSON: {problem} at column {error.colno}"
+    if near:
+        message += f", near {short(near)}"
+    return source.error(message, line=error.lineno, hint=_INTERRUPTED)
 
 
 # -- a file's rows --------------------------------------------------------------------------

@@ -25,7 +25,7 @@ DEEP = "[" * 1_000_000 + "]" * 1_000_000  # deeper than any version of Python re
             "Unterminated string starting at column 23",
         ),
         (ROW + "\nhello\n", 3, "Expecting value at column 1, near 'hello'"),
-        (ROW.strip() + NEXT, 1, "Extra data at column 61"),
+        (ROW.strip() + NEXT, 1, "two JSON values stand on one line"),
         (ROW + '{"a": 01}\n' + NEXT, 2, "Expecting ',' delimiter at column 8"),
         (ROW + '{"a": "b\tc"}\n' + NEXT, 2, "Invalid control character at column 9"),
         (ROW + "[1, 2]\n", 2, "this row is not a JSON object: found '[1, 2]'"),

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.layout import listed, many
+from pytest_evalmetrics.layout import listed, many, shortened
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.file_documents import PlacedRow, documents
 from pytest_evalmetrics.rollouts.file_search import find_files
@@ -52,6 +52,7 @@ from pytest_evalmetrics.rollouts.guess.tasks import (
     task_of_groups,
 )
 from pytest_evalmetrics.rollouts.json_values import lookup
+from pytest_evalmetrics.rollouts.name_words import last_part, word_set
 from pytest_evalmetrics.rollouts.not_judged import SIGNS, SIGNS_BESIDE, error_in
 from pytest_evalmetrics.rollouts.number_texts import NumberTexts
 from pytest_evalmetrics.rollouts.shaped_rows import find_rows
@@ -72,6 +73,14 @@ _ROWS_OF_FILE: Final = 100  # at least
 _FILES: Final = 200  # that are examined
 _MOSTLY: Final = 0.8  # of the rows are no errors
 _NAMES: Final = 20  # different names of scores
+# the keys of a document that is a server's error, and those with its words
+_MESSAGES_OF_ERRORS: Final = word_set(
+    "message error detail msg title description reason"
+)
+_NAMES_OF_ERRORS: Final = _MESSAGES_OF_ERRORS | word_set(
+    "status code statuscode type errors success ok documentation_url request_id requestid "
+    "timestamp path trace traceid instance"
+)
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -669,9 +678,26 @@ def _no_rows(source: Source, best: _Candidate | None) -> DataError:
             "nothing in this file looks like rows",
             hint="rows are objects: one a line, or in a list that rows: names",
         )
+    stated = _error_message(best)
+    if stated:
+        return source.error(
+            f"this is an error message, not results: {stated}",
+            hint="did the export or the download fail?",
+        )
     message = "there is one row, and a benchmark needs several tasks: is it a summary?"
     glob = "if each file is one task, name all files: a glob such as 'runs/*.json'"
     return source.error(message, hint=f"{glob}; {_for_summary(best)}")
+
+
+def _error_message(best: _Candidate) -> str:
+    """Read the words of a document that is the error of a server; empty if it is none."""
+    names = {path.partition(".")[0].lower() for path in best.columns}
+    if not names <= _NAMES_OF_ERRORS:
+        return ""
+    for path, column in best.columns.items():
+        if last_part(path).lower() in _MESSAGES_OF_ERRORS and column.are_texts:
+            return shortened(column.texts[0])
+    return ""
 
 
 def _for_summary(best: _Candidate) -> str:

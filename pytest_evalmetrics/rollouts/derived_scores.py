@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -32,12 +33,20 @@ def value_text(value: JsonValue) -> str:
     return json.dumps(value, default=str)
 
 
+class Join(Enum):
+    """What several values of a row make up."""
+
+    LEAST = "all of"
+    LARGEST = "any of"
+    ATTEMPTS = "attempts"
+
+
 class DerivedScore(msgspec.Struct, frozen=True):
     """How a score is made of the values of a row."""
 
     name: str
     paths: tuple[str, ...]
-    takes_least: bool  # of several values; otherwise the largest
+    join: Join  # of several values
     points: Mapping[str, float | None]  # value -> number; empty without ``map:``
     missing: frozenset[str]  # values that mean not judged
 
@@ -50,6 +59,8 @@ class DerivedScore(msgspec.Struct, frozen=True):
             If ``map:`` has no number for a value, or one of several values is no number.
         """
         values = [self._number(lookup(row, path), at) for path in self.paths]
+        if self.join is Join.ATTEMPTS:
+            return values
         if len(values) == 1:
             return values[0]
         if any(value is None for value in values):
@@ -64,7 +75,7 @@ class DerivedScore(msgspec.Struct, frozen=True):
                     f"say what texts are worth: map: {{{self.name}: {{TEXT: NUMBER}}}}"
                 )
                 raise _error(at, ("fields", self.name), message, hint)
-        return min(numbers) if self.takes_least else max(numbers)
+        return min(numbers) if self.join is Join.LEAST else max(numbers)
 
     def _number(self, value: JsonValue, at: str) -> JsonValue:
         if isinstance(value, list) and len(self.paths) == 1:
@@ -108,7 +119,7 @@ class DerivedScore(msgspec.Struct, frozen=True):
             values = json.dumps(sorted(self.missing))
             entries += [(label, "values", values), (label, "scores", self.name)]
         if len(self.paths) > 1:
-            label = "all of" if self.takes_least else "any of"
+            label = self.join.value
             paths = json.dumps(self.paths)
             entries += [(label, "fields", paths), (label, "scores", self.name)]
         return entries
@@ -125,10 +136,18 @@ def _derived(name: str, spec: RolloutsSpec) -> DerivedScore:
     return DerivedScore(
         name=name,
         paths=path.paths if isinstance(path, JointField) else (path,),
-        takes_least=isinstance(path, JointField) and path.all is not None,
+        join=_join_of(path),
         points=spec.map.get(name, {}),
         missing=frozenset(map(value_text, spec.missing.get(name, ()))),
     )
+
+
+def _join_of(path: str | JointField) -> Join:
+    if isinstance(path, JointField) and path.attempts is not None:
+        return Join.ATTEMPTS
+    if isinstance(path, JointField) and path.all is not None:
+        return Join.LEAST
+    return Join.LARGEST
 
 
 def _path(name: str, fields: FieldMap) -> str | JointField:

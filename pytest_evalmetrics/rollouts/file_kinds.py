@@ -135,12 +135,14 @@ def kind_of(head: bytes, path: Path) -> FileKind | None:
 
 
 def _has_two_bytes_a_character(head: bytes) -> bool:
-    """Check whether each other byte is null, as in UTF-16 of Latin letters."""
+    """Check for text of Latin letters in UTF-16: each other byte is null."""
     length = len(head) // 2 * 2
-    halves = (head[:length:2], head[1:length:2])
-    are_null = [not half.strip(b"\x00") for half in halves]
-    have_null = [b"\x00" in half for half in halves]
-    return True in are_null and False in have_null
+    for zeros, letters in ((0, 1), (1, 0)):
+        is_null = not head[zeros:length:2].strip(b"\x00")
+        text = head[letters:length:2].decode("latin-1")
+        if is_null and "".join(text.split()).isprintable():
+            return True
+    return False
 
 
 def _kind_of_zip(head: bytes, path: Path) -> FileKind:

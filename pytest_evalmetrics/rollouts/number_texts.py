@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SPACES: Final = " \u00a0\u2009\u202f"
 _QUOTES: Final = "'\u2019"  # Swiss thousands separators
 _MINUS: Final = "\u2212"
+_QUOTIENT: Final = rf"(\d+(?:\.\d+)?)[{_SPACES}]*/[{_SPACES}]*(0*[1-9]\d*(?:\.\d+)?)"
+_quotient = re.compile(_QUOTIENT).fullmatch
 _text_of_number = re.compile(
     rf"[+-]?\d[\d.,{_QUOTES}{_SPACES}]*([eE][+-]?\d+)?[{_SPACES}]*%?"
 ).fullmatch
@@ -54,6 +56,9 @@ class Writing(msgspec.Struct, frozen=True):
 
     def read(self, text: str) -> float:
         """Read a text that fits."""
+        quotient = _quotient(text)
+        if quotient is not None:
+            return float(quotient[1]) / float(quotient[2])
         for sign in self.thousands:
             text = text.replace(sign, "")
         return float(text.replace(self.decimal, "."))
@@ -83,14 +88,23 @@ SPACED: Final = Writing(
     thousands=_QUOTES + _SPACES,
     decimal=".",
 )
-_WRITINGS: Final = (PLAIN, ENGLISH, CONTINENTAL, SPACED)
+QUOTIENT: Final = Writing(
+    name="quotients", pattern=_QUOTIENT, thousands="", decimal="."
+)
+_WRITINGS: Final = (PLAIN, ENGLISH, CONTINENTAL, SPACED, QUOTIENT)
 #: The ways of writing with the decimal sign that a benchmark file declares.
-_DECLARED: Final = {".": (PLAIN, ENGLISH, SPACED), ",": (CONTINENTAL,)}
+_DECLARED: Final = {".": (PLAIN, ENGLISH, SPACED, QUOTIENT), ",": (CONTINENTAL,)}
 
 
 def is_number_text(text: str) -> bool:
     """Check whether a text may be a number, in whatever way it is written."""
-    return _text_of_number(_bare(text)) is not None
+    bare = _bare(text)
+    return _text_of_number(bare) is not None or is_quotient(bare)
+
+
+def is_quotient(text: str) -> bool:
+    """Check for a text such as ``7/10``."""
+    return _quotient(text.strip()) is not None
 
 
 def _bare(text: str) -> str:
@@ -254,7 +268,7 @@ class NumberTexts:
         for cell in cells:
             self._see_percent(cell, source)
             self._see(cell)
-        if self._is_percent and plain:
+        if plain and (self._is_percent or self._possible == [QUOTIENT]):
             raise self._other_number(cells[0], plain[0])
         if not self._is_declared:
             self._check_plain(plain)

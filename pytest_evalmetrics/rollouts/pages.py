@@ -300,8 +300,8 @@ class Pages:
             the first; if a number is left out; or if all pages together have more rows.
         """
         self._must_have_all_numbers()
-        self._must_have_all_rows()
         self._must_have_the_last()
+        self._must_have_all_rows()
         self._must_have_the_first()
 
     def _must_have_all_numbers(self) -> None:

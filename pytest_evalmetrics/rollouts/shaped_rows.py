@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -85,10 +86,29 @@ class RowFinder:
                     around = {_PARENT: parent} if parent else {}
                     place = len(rows) + 1
                     rows.append(PlacedRow.of(self._source, place, {**around, **row}))
+        if spec.parse_json is not None:
+            rows = [self._parsed(row, spec.parse_json) for row in rows]
         self.found = rows
         for row_filter in self._filters:
             rows = row_filter.kept(rows)
         return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)
+
+    def _parsed(self, row: PlacedRow, paths: Sequence[str]) -> PlacedRow:
+        """Parse the JSON that some fields hold as text."""
+        value = row.value
+        for path in paths:
+            text = lookup(value, path)
+            if not isinstance(text, str):
+                continue
+            try:
+                parsed = json.loads(text)
+            except ValueError as error:
+                found = short(text)
+                message = f"{path!r} is not JSON: {found}"
+                key = (*self._key, "parse_json")
+                raise shape_error(row.at, key, message) from error
+            value = _replaced(value, path, parsed)
+        return structs.replace(row, value=value)
 
     def _inner(
         self, value: JsonValue, path: str, parent: JsonObject
@@ -275,6 +295,17 @@ class RowFinder:
         if rows and all(lookup(row.value, pivot.value) is None for row in rows):
             raise no_path(pivot.value, rows, self._source.shown, *key, "value")
         return list(groups.values())
+
+
+def _replaced(value: JsonObject, path: str, inner: JsonValue) -> JsonObject:
+    """Copy an object with another value at a dotted path."""
+    if path in value:
+        return {**value, path: inner}
+    head, _, rest = path.partition(".")
+    held = value.get(head)
+    if not isinstance(held, dict):
+        return value
+    return {**value, head: _replaced(held, rest, inner)}
 
 
 def _are_ids(value: JsonValue) -> bool:

@@ -27,16 +27,22 @@ class JointField(Keys):
 
     all: Annotated[Names | None, doc("paths: the least of their values")] = None
     any: Annotated[Names | None, doc("paths: the largest of their values")] = None
+    attempts: Annotated[
+        Names | None, doc("paths: each of their values is an attempt at the task")
+    ] = None
 
     def __post_init__(self) -> None:
         """Require one way to join the fields."""
-        if (self.all is None) == (self.any is None):
-            raise refuse("write all: [PATH, PATH], or any: [PATH, PATH]")
+        ways = [way for way in (self.all, self.any, self.attempts) if way is not None]
+        if len(ways) != 1:
+            raise refuse(
+                "write one of all: [PATH, PATH], any: [PATH, PATH], attempts: [PATH, PATH]"
+            )
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths of the fields."""
-        return self.all or self.any or ()
+        return self.all or self.any or self.attempts or ()
 
 
 def _task_path(value: object) -> object:
@@ -53,7 +59,9 @@ def _score_path(value: object) -> object:
     if isinstance(value, dict):
         return types.validated(JointField, value)
     if isinstance(value, list):
-        raise expected("a path, or {all: [PATH, PATH]}, or {any: [PATH, PATH]}")
+        raise expected(
+            "a path, or {all: [PATH, PATH]}, {any: [PATH, PATH]} or {attempts: [PATH, PATH]}"
+        )
     return types.validated(Name, value)
 
 
@@ -177,6 +185,9 @@ class ShapeSpec(Keys):
         dict[Name, Points] | None,
         doc("lists of task ids -> the reward of each of them, null for missing"),
     ] = None
+    parse_json: Annotated[
+        Names | None, doc("fields whose text is JSON, as in cells of CSV")
+    ] = None
     where: Annotated[
         dict[Name, Accepted],
         doc("rows to read: path -> the value, or the values, that it has"),
@@ -249,6 +260,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
                 self.rows,
                 self.keyed,
                 self.lists,
+                self.parse_json,
                 self.where,
                 self.pivot,
                 self.map,
@@ -262,7 +274,15 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
     def derives_scores_only(self) -> bool:
         """Whether rows are as the files have them, and scores alone are derived."""
         moves_rows = any(
-            (self.rows, self.keyed, self.lists, self.where, self.pivot, self.join)
+            (
+                self.rows,
+                self.keyed,
+                self.lists,
+                self.parse_json,
+                self.where,
+                self.pivot,
+                self.join,
+            )
         )
         return self.shaped and not moves_rows
 
@@ -280,6 +300,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
             rows=other.rows,
             keyed=other.keyed,
             lists=other.lists,
+            parse_json=other.parse_json,
             where=other.where,
             pivot=other.pivot,
             map=other.map,

@@ -438,7 +438,7 @@ LAYOUTS = {
             f'q{n},"{{""score"": {PARTS[n]}, ""why"": ""because, and so""}}"\n'
             for n in TASKS
         ),
-        asks("result holds JSON as text"),
+        reads({f"q{n}": PARTS[n] for n in TASKS}),
     ),
     "a list of verdicts in a column of a CSV": one(
         "r.csv",
@@ -447,7 +447,7 @@ LAYOUTS = {
             f'q{n},"[{verdict(n, 0)}, {verdict(n, 1)}, {verdict(n, 2)}]"\n'
             for n in TASKS
         ),
-        asks("verdicts holds JSON as text"),
+        reads(OF_ATTEMPTS),
     ),
     "a folder of one object a file, named by its task": OddFile(
         files={
@@ -645,7 +645,7 @@ CELLS = {
     "scores out of ten": one(
         "r.csv",
         "task,score\n" + "".join(f"q{n},{n % 11}/10\n" for n in TASKS),
-        asks("'0/10'"),
+        asks("'1/10' is read as 0.1"),
     ),
     "N/A of a judge that did not answer": one(
         "r.jsonl",

@@ -331,7 +331,7 @@ REWARD = {
     "a score inside of JSON text": one(
         "inside.jsonl",
         lines({"id": f"k{n}", "result": json.dumps({"score": n})} for n in TASKS),
-        asks("reward: ?"),
+        reads({f"k{n}": n for n in TASKS}),
     ),
     "a seed and a temperature": one(
         "settings.jsonl",
@@ -743,7 +743,7 @@ FILES = {
         "comma.json", json.dumps(ROWS)[:-1] + ",]", refuses("comma.json")
     ),
     "comments": one(
-        "comments.jsonl", "// results\n" + lines(ROWS), refuses("comments.jsonl:1")
+        "comments.jsonl", "// results\n" + lines(ROWS), refuses("JSON with comments")
     ),
     "a first line about the run": one(
         "first.jsonl",

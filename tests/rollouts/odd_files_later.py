@@ -790,7 +790,7 @@ OBJECTS = {
     "lines of Python": one(
         "python.jsonl",
         "".join(f"{{'task_id': 'q{n}', 'correct': {passed(n)}}}\n" for n in TASKS),
-        refuses("python.jsonl:1"),
+        refuses("Python's form of a dict"),
     ),
     "a table of Markdown": one(
         "table.md",

@@ -94,7 +94,7 @@ def test_line_ends_blank_lines_and_marks(folder, end, mark, start):
             "Git LFS pointer",
         ),
         ('{"a": 1}'.encode("utf-16"), "this is UTF-16 text"),
-        ('{"a": 1}'.encode("utf-16-le"), "this is a binary file"),
+        ('{"a": 1}'.encode("utf-16-le"), "this is UTF-16 text"),
         (b"PK\x03\x04rest", "this is a zip archive"),
         (b"PAR1rest", "this is a Parquet file"),
         (b"BZh91AY", "compressed with bzip2"),

@@ -153,6 +153,10 @@ _ATTEMPT_LISTS: Final = word_set(
     "attempts trials rollouts samples runs generations completions responses "
     "epochs repeats results predictions outputs evaluations tries"
 )
+_NUMBERED_VERDICTS: Final = word_set(
+    "score scores correct passed pass success result reward rewards grade rating verdict "
+    "outcome resolved solved acc accuracy ok"
+)
 _TASK_LISTS: Final = word_set(
     "tasks problems questions instances examples items cases tests testcases "
     "prompts queries puzzles exercises challenges issues entries aufgaben fragen"
@@ -167,6 +171,7 @@ _RUN_LISTS: Final = word_set(
 )
 
 
+_ends_in_number = re.compile(r"(.*?)[\s_#-]*\d+").fullmatch
 _numbered = re.compile(r"([^\W\d_]+)[\s_-]*\d+").fullmatch
 
 
@@ -276,6 +281,20 @@ def is_numbered_attempt(name: str) -> bool:
     if match is None or len(match.group(1)) == 1:
         return False
     return match.group(1).lower() in _SAMPLE | _ATTEMPT_LISTS
+
+
+def stem_of_attempts(path: str) -> str | None:
+    """Return what the fields of several attempts share: ``run`` of ``run1``; None of others."""
+    match = _ends_in_number(last_part(path))
+    if match is None:
+        return None
+    above = path[: len(path) - len(last_part(path))]
+    words = words_of(match[1])
+    if not words and above:
+        words = words_of(last_part(above.removesuffix(".")))
+    if not words or words[-1] not in _SAMPLE | _ATTEMPT_LISTS | _NUMBERED_VERDICTS:
+        return None
+    return above + match[1]
 
 
 def is_agent(path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -67,6 +67,18 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import RolloutFile, Source
 
+#: The keys of ``rollouts:`` that are proposed, in their order in a file.
+_KEYS: Final = (
+    "rows",
+    "keyed",
+    "lists",
+    "parse_json",
+    "pivot",
+    "fields",
+    "map",
+    "missing",
+    "decimal",
+)
 _PLAIN_FORMATS: Final = ("json", "jsonl", "csv", "parquet", "arrow")
 _ROWS: Final = 4000  # that are examined, of all files together
 _ROWS_OF_FILE: Final = 100  # at least
@@ -105,43 +117,47 @@ class Proposal(msgspec.Struct, frozen=True):
     def keys(self) -> JsonObject:
         """The keys of ``rollouts:`` for this proposal, without its path; `OPEN` for open ones."""
         keys = asdict(self.spec)
-        fields = {name: path for name, path in keys["fields"].items() if path}
-        task = fields.get("task")
-        if isinstance(task, tuple):
-            fields["task"] = list(task)
-        keys["map"] = {
-            score: {word: _plain(worth) for word, worth in points.items()}
-            for score, points in keys["map"].items()
-        }
-        if "content" in fields:
-            fields["content"] = list(fields["content"])
-        for question in self.questions:
-            part, _, name = question.partition(".")
-            if part == "fields":
-                fields[name] = OPEN
-            if part == "rows":
-                keys["rows"] = OPEN
-            if part == "map":
-                score, _, word = name.partition(".")
-                keys["map"][score][word] = OPEN
-        keys["fields"] = fields
+        keys["fields"] = self._fields(keys["fields"])
+        keys["map"] = self._map(keys["map"])
+        if self.spec.parse_json is not None:
+            keys["parse_json"] = list(self.spec.parse_json)
         if self.spec.pivot is not None:
             keys["pivot"]["by"] = self.spec.pivot.by[0]
         keys["missing"] = list(self.spec.missing.get("reward", ()))
-        for name in ("missing", "decimal"):
+        for name in ("rows", "missing", "decimal"):
             if name in self.questions:
                 keys[name] = OPEN
-        names = (
-            "rows",
-            "keyed",
-            "lists",
-            "pivot",
-            "fields",
-            "map",
-            "missing",
-            "decimal",
-        )
-        return {name: keys[name] for name in names if keys[name]}
+        return {name: keys[name] for name in _KEYS if keys[name]}
+
+    def _fields(self, fields: JsonObject) -> JsonObject:
+        """Write ``fields:``, with those that a person has to choose."""
+        written: JsonObject = {}
+        for name, path in fields.items():
+            if path:
+                written[name] = _listed(path)
+        for question in self.questions:
+            part, _, name = question.partition(".")
+            if part == "fields":
+                written[name] = OPEN
+        return written
+
+    def _map(self, points: Mapping[str, JsonObject]) -> JsonObject:
+        """Write ``map:``, with the words whose worth a person has to say."""
+        written = {
+            score: {word: _plain(worth) for word, worth in worths.items()}
+            for score, worths in points.items()
+        }
+        for question in self.questions:
+            part, _, name = question.partition(".")
+            if part == "map":
+                score, _, word = name.partition(".")
+                written[score][word] = OPEN
+        return dict(written)
+
+
+def _listed(path: object) -> JsonValue:
+    """Write the parts of an id as a list."""
+    return list(path) if isinstance(path, tuple) else str(path)
 
 
 def _plain(worth: JsonValue) -> JsonValue:
@@ -160,6 +176,7 @@ class _Candidate(msgspec.Struct, frozen=True):
     reward: RewardChoice
     task: TaskChoice
     pivot: PivotSpec | None = None
+    parse_json: tuple[str, ...] = ()  # the fields whose text is JSON
 
     @property
     def has_task(self) -> bool:
@@ -198,7 +215,7 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     named = named or FieldMap()
     read = _Read(files)
     read.must_have_content()
-    candidates = []
+    candidates: list[_Candidate] = []
     for layout in layouts(read.first, is_row=read.has_rows):
         if read.has_objects and lists_parts(layout.rows or ""):
             continue
@@ -210,7 +227,8 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
             continue
         if layout.lists is not None:
             return Proposal(spec=spec, reasons=(layout.reason,))
-        candidates.append(_candidate(layout, rows, named))
+        candidate = _candidate(layout, rows, named)
+        candidates.append(_with_parsed_texts(candidate, rows, spec, read, named))
     best = _best(candidates)
     # a person who names both fields of a single row means a summary
     is_summary = named.task is not None and named.reward is not None
@@ -325,6 +343,43 @@ class _Read:
         except EvalMetricsError:
             return []
         return rows
+
+
+def _with_parsed_texts(
+    candidate: _Candidate,
+    rows: Sequence[Mapping[str, JsonValue]],
+    spec: RolloutsSpec,
+    read: _Read,
+    named: FieldMap,
+) -> _Candidate:
+    """Parse texts that are JSON, where the rows hold no reward otherwise."""
+    has_reward = candidate.reward.best is not RewardName.NEVER
+    paths = () if has_reward or named.reward is not None else _json_texts(rows)
+    if not paths:
+        return candidate
+    parsed = read.rows(replace(spec, parse_json=paths))
+    of_parsed = _candidate(candidate.layout, parsed, named)
+    if of_parsed.reward.best is RewardName.NEVER:
+        return candidate
+    return structs.replace(of_parsed, parse_json=paths)
+
+
+def _json_texts(rows: Sequence[Mapping[str, JsonValue]]) -> tuple[str, ...]:
+    """Find the fields in which each row has an object or a list as text."""
+    names = rows[0] if rows else {}
+    return tuple(
+        name for name in names if all(_is_json_text(row.get(name)) for row in rows)
+    )
+
+
+def _is_json_text(value: JsonValue) -> bool:
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _candidate(
@@ -592,6 +647,7 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
         rows=best.layout.rows,
         keyed=best.layout.keyed,
         pivot=best.pivot,
+        parse_json=best.parse_json or None,
         fields=fields,
         map={"reward": points} if points else {},
         missing={"reward": reward.missing} if reward and reward.missing else {},
@@ -661,6 +717,8 @@ def _reasons(best: _Candidate, named: FieldMap) -> Iterator[str]:
     if best.pivot is not None:
         names = many(len(best.columns), "name")
         yield f"each line is one score: {best.pivot.name!r} has {names}"
+    if best.parse_json:
+        yield f"parse_json: {', '.join(best.parse_json)}, whose text is JSON"
     if best.layout.needs_task:
         yield task.reason
     if task.sample and named.sample is None:

@@ -23,8 +23,10 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     may_be_a_count,
     may_hold_a_verdict_in_words,
     reward_name,
+    stem_of_attempts,
 )
 from pytest_evalmetrics.rollouts.guess.verdict_words import Meaning, meaning
+from pytest_evalmetrics.rollouts.number_texts import approximate, is_quotient
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -70,6 +72,7 @@ class RewardCandidate(msgspec.Struct, frozen=True):
     may_be_parts: bool = False
     #: Whether it may count something, such as tests that passed, rather than be a grade.
     may_be_count: bool = False
+    are_quotients: bool = False  # whether its values are texts such as ``7/10``
 
     @property
     def strength(self) -> tuple[int, bool, bool, bool]:
@@ -87,7 +90,7 @@ class RewardCandidate(msgspec.Struct, frozen=True):
         is_code = self.name is RewardName.UNKNOWN and not self.in_unit_range
         given = sum(value is not None for value in self.values)
         is_rare = given < _MOSTLY * len(self.values) and not self.points
-        is_unclear = self.may_be_parts or self.may_be_count
+        is_unclear = self.may_be_parts or self.may_be_count or self.are_quotients
         return not is_code and not is_rare and not is_unclear
 
     @property
@@ -118,9 +121,9 @@ class RewardChoice(msgspec.Struct, frozen=True):
 
     chosen: RewardCandidate | None
     candidates: tuple[RewardCandidate, ...]  # the likeliest first, without the chosen
-    hint: str = (
-        ""  # about texts that may hold the reward, where there are no candidates
-    )
+    # about texts that may hold the reward, where there are no candidates
+    hint: str = ""
+    attempts: tuple[str, ...] = ()  # fields that may each hold an attempt
 
     def at(self, path: str | None) -> RewardCandidate | None:
         """Find the candidate at a path."""
@@ -145,6 +148,9 @@ class RewardChoice(msgspec.Struct, frozen=True):
     @property
     def question(self) -> str:
         """The candidates to choose from, for the open line."""
+        if self.attempts:
+            joined = f"{{attempts: [{', '.join(self.attempts)}]}}"
+            return f"{joined} if they are attempts at each task, or one of them?"
         if not self.candidates:
             return self.hint or "no field looks like a reward: name its path"
         shown = [candidate.shown for candidate in self.candidates[:_SHOWN]]
@@ -168,6 +174,17 @@ def choose_reward(
     columns: Mapping[str, SeenColumn], taken: Collection[str]
 ) -> RewardChoice:
     """Choose the reward among the fields of rows, if one is likelier than the others."""
+    choice = _choice(columns, taken)
+    attempts = attempts_side_by_side(columns)
+    chosen = choice.chosen
+    if not attempts or (chosen is not None and chosen.path not in attempts):
+        return choice
+    candidates = choice.candidates if chosen is None else (chosen, *choice.candidates)
+    return RewardChoice(None, candidates, attempts=attempts)
+
+
+def _choice(columns: Mapping[str, SeenColumn], taken: Collection[str]) -> RewardChoice:
+    """Choose the reward among fields of which each is a reward by itself."""
     candidates = _candidates(columns, taken)
     likely = [c for c in candidates if c.name is not RewardName.NEVER]
     varying = _without_equals([c for c in likely if not c.is_constant])
@@ -207,6 +224,25 @@ def _candidates(
         key=lambda candidate: (candidate.strength, not candidate.is_verdict)
     )
     return candidates
+
+
+def attempts_side_by_side(columns: Mapping[str, SeenColumn]) -> tuple[str, ...]:
+    """Find fields with the attempts at a task: ``run1``, ``run2``; none without such fields."""
+    groups: dict[str, list[str]] = {}
+    for path, column in columns.items():
+        stem = stem_of_attempts(path)
+        if stem is not None and _may_be_attempt(column):
+            groups.setdefault(stem, []).append(path)
+    largest = max(groups.values(), key=len, default=[])
+    return tuple(largest) if len(largest) > 1 else ()
+
+
+def _may_be_attempt(column: SeenColumn) -> bool:
+    """Check for numbers, or for the words of verdicts."""
+    if column.numbers is not None:
+        return max(column.numbers) < _TIMES
+    words = _words_of(column)
+    return words is not None and _hold_a_verdict(words)
 
 
 def _hint_of_texts(columns: Mapping[str, SeenColumn], taken: Collection[str]) -> str:
@@ -411,12 +447,28 @@ def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate
         name=name,
         values=values,
         may_be_count=are_whole and high > 1 and may_be_a_count(column.path),
-        shown=f"{column.path} ({_range(numbers)}{_share(column)})",
+        shown=f"{column.path} ({_range_of(column, numbers)}{_share(column)})",
         is_constant=low == high,
+        are_quotients=_example_of_quotients(column) is not None,
         in_unit_range=low >= 0 and high <= 1,
         is_verdict=all(isinstance(value, bool) for value in column.given),
         missing=column.gaps,
     )
+
+
+def _example_of_quotients(column: SeenColumn) -> str | None:
+    """Return a text such as ``7/10`` among the values; None without any."""
+    texts = [value for value in column.given if isinstance(value, str)]
+    quotients = [text for text in texts if is_quotient(text)]
+    telling = [text for text in quotients if 0 < approximate(text) < 1]
+    return next(iter(telling or quotients), None)
+
+
+def _range_of(column: SeenColumn, numbers: Sequence[float]) -> str:
+    example = _example_of_quotients(column)
+    if example is None:
+        return _range(numbers)
+    return f"{example!r} is read as {approximate(example):.3g}"
 
 
 def _range(numbers: Sequence[float]) -> str:

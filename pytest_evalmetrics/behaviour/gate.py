@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.comparison import Comparison
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.model.verdicts import Acceptance
-    from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec, LimitSpec
+    from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
 
 _WARN_ALPHA = 0.05
 # the kinds of features that a benchmark file can limit
@@ -149,13 +149,14 @@ def check_changes(terms: GateTerms, sides: Sides | None) -> Iterator[Check]:
     if sides is None:
         return
     tested = _tested(terms.spec, sides)
-    for name, limit in terms.spec.all_limits.items():
-        if limit.is_relative and name not in unknown:
-            of_name = [one for one in tested.limits if one.direction.name == name]
-            yield _change_check(terms, name, limit, of_name)
-    if terms.spec.order is not None and "order" not in unknown:
-        changes = [change_of(one.paired, one.p, terms.alpha) for one in tested.orders]
-        yield _order_check(terms, changes)
+    for name in _asserted(terms.spec):
+        if name in unknown:
+            continue
+        if name == "order":
+            yield _order_check(terms, tested.orders)
+        else:
+            limits = [one for one in tested.limits if one.direction.name == name]
+            yield _change_check(terms, name, limits)
 
 
 def _tested(spec: BehaviourSpec, sides: Sides) -> _Tested:
@@ -264,10 +265,9 @@ def _limited(
     return limited
 
 
-def _change_check(
-    terms: GateTerms, name: str, limit: LimitSpec, tested: Sequence[_TestedLimit]
-) -> Check:
+def _change_check(terms: GateTerms, name: str, tested: Sequence[_TestedLimit]) -> Check:
     """Judge one feature; without a test it is the same in all rollouts of both sides."""
+    limit = terms.spec.all_limits[name]
     verdict = Verdict.PASS
     value = None
     reasons: list[BehaviourMoved] = []
@@ -320,7 +320,8 @@ def _moved_by(change: FeatureChange, *, is_rise: bool) -> float:
     return by / abs(change.before)
 
 
-def _order_check(terms: GateTerms, changes: Sequence[FeatureChange]) -> Check:
+def _order_check(terms: GateTerms, tested: Sequence[_TestedOrder]) -> Check:
+    changes = [change_of(one.paired, one.p, terms.alpha) for one in tested]
     changed = tuple(change for change in changes if change.is_significant)
     return Check(
         gate=Gate.BEHAVIOUR,

@@ -16,7 +16,7 @@ from pytest_evalmetrics.layout import shown
 from pytest_evalmetrics.scoring import transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.transport import Tokens
@@ -185,12 +185,20 @@ def _failed_answer(fault: JsonValue) -> RowError:
 
 def _of_responses(body: JsonObject) -> _Message:
     """Read a body of OpenAI's Responses API: a list of items."""
-    if body.get("error") or body.get("status") in ("failed", "cancelled"):
-        raise _failed_answer(body.get("error") or body.get("status"))
+    status = body.get("status")
+    if body.get("error") or status in ("failed", "cancelled"):
+        raise _failed_answer(body.get("error") or status)
+    message = _message_of_items(objects_in(body["output"]))
+    why = object_of(body.get("incomplete_details")).get("reason")
+    return _Message(message, _finish_reason(why or status))
+
+
+def _message_of_items(items: Iterable[JsonObject]) -> JsonObject:
+    """Make one message of a model's items: texts, calls of functions, and reasoning."""
     parts: list[JsonValue] = []
     calls: list[JsonValue] = []
     thoughts: list[str] = []
-    for item in objects_in(body["output"]):
+    for item in items:
         kind = item.get("type")
         if kind == "message":
             parts += list_of(item.get("content"))
@@ -209,8 +217,7 @@ def _of_responses(body: JsonObject) -> _Message:
     refusals = _texts(parts, "refusal")
     if refusals:
         message["refusal"] = " ".join(refusals)
-    why = object_of(body.get("incomplete_details")).get("reason")
-    return _Message(message, _finish_reason(why or body.get("status")))
+    return message
 
 
 def _of_messages(body: JsonObject) -> _Message:

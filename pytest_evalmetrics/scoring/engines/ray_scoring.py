@@ -65,12 +65,20 @@ async def score_on(engine: RayEngine, work: Workload, root: Path) -> None:
     waiting = (scoring, asyncio.create_task(engine.watch_head()), lost)
     try:
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result()
+        for future in done:
+            future.result()
     finally:
-        for each in waiting:
-            each.cancel()
+        for future in waiting:
+            future.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def _target_of(work: Workload) -> TargetGenerator | None:
+    """Return the function that answers the rows; None where a model does, or nothing."""
+    if work.answering is None:
+        return None
+    generator = work.answering.generator
+    return generator if isinstance(generator, TargetGenerator) else None
 
 
 async def _score(
@@ -78,29 +86,36 @@ async def _score(
 ) -> None:
     # scorers that call endpoints await them in this process, as in a local run
     own = {
-        n: each
-        for n, each in enumerate(work.scorers)
-        if each.foreign and not each.calls
+        number: scorer
+        for number, scorer in enumerate(work.scorers)
+        if scorer.foreign and not scorer.calls
     }
-    generator = None if work.answering is None else work.answering.generator
-    target = generator if isinstance(generator, TargetGenerator) else None
+    target = _target_of(work)
     if not own and target is None:
         await score_here(work)
         return
     await asyncio.to_thread(engine.must_have_a_core)
-    most = engine.cpus()
+    workers = engine.cpus()
     lanes = 1
     at_once = None
     if target is not None:
-        most = min(most, work.terms.parallelism)
-        lanes = -(-work.terms.parallelism // most)
+        workers = min(workers, work.terms.parallelism)
+        lanes = -(-work.terms.parallelism // workers)
     elif not any(scorer.calls for scorer in work.scorers):
-        at_once = _BATCH * most
+        at_once = _BATCH * workers
     kit, unsendable = _pack(engine, work, own, root)
     # where this process finds modules ("" is its own folder), and the root
     folders = (*sys.path, str(root))
     path = list(dict.fromkeys(os.path.abspath(folder) for folder in folders))  # noqa: ASYNC240, PTH100 - "" is this folder
-    pool = _Pool(engine, kit, unsendable, path, most, lanes, lost)
+    pool = _Pool(
+        engine=engine,
+        kit=kit,
+        unsendable=unsendable,
+        path=path,
+        most=workers,
+        lanes=lanes,
+        lost=lost,
+    )
     async with aclosing(pool):
         if target is not None:
             target.call = partial(pool.do, None)

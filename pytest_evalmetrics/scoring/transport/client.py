@@ -334,19 +334,17 @@ class Transport:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
         message = self.hide(failure.message)
         hint = failure.hint and self.hide(failure.hint)
+        if isinstance(failure, SendFailure):
+            message = f"{self.hide(call.shown)}: {message}{self._said(failure)}"
+            if failure.fatal:
+                return wire.EndpointError(message, hint=hint, about=call.in_file)
+            if attempts > 1:
+                message += f" ({attempts} attempts)"
         status: int | None = None
         attempts_then = attempts
         if isinstance(failure, CallError):
             status = failure.status
             attempts_then = attempts or failure.attempts  # of a replayed one
-        if isinstance(failure, SendFailure):
-            words = wire.own_words(failure.text, self.hide)
-            answer = f", and said: {words}" if words else ""
-            message = f"{self.hide(call.shown)}: {message}{answer}"
-            if failure.fatal:
-                return wire.EndpointError(message, hint=hint, about=call.in_file)
-            if attempts > 1:
-                message += f" ({attempts} attempts)"
         error = CallError(
             failure.kind, message, status=status, attempts=attempts_then, hint=hint
         )
@@ -354,16 +352,25 @@ class Transport:
             refused: str | None = None
             if sent is not None and not isinstance(failure, SendFailure):
                 refused = self._writable(sent.body)
-            kept = KeptFailure(
-                kind=error.kind,
-                message=message,
-                hint=hint,
-                status=status,
-                attempts=attempts,
-                body=refused,
-            )
-            self._journal.put(key, kept)
+            self._keep_failure(key, error, refused)
         return error
+
+    def _said(self, failure: SendFailure) -> str:
+        """Return what an endpoint said of a failure, for the end of a message."""
+        words = wire.own_words(failure.text, self.hide)
+        return f", and said: {words}" if words else ""
+
+    def _keep_failure(self, key: bytes, error: CallError, refused: str | None) -> None:
+        """Keep the error of a call that was sent, and the answer that was refused."""
+        kept = KeptFailure(
+            kind=error.kind,
+            message=error.message,
+            hint=error.hint,
+            status=error.status,
+            attempts=error.attempts,
+            body=refused,
+        )
+        self._journal.put(key, kept)
 
     def _writable(self, body: str) -> str | None:
         """Return the JSON of a refused answer where it is short and holds no secret."""

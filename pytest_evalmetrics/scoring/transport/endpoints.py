@@ -27,7 +27,7 @@ from pytest_evalmetrics.scoring.transport.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.scoring.transport.wire import RawResponse
@@ -282,18 +282,25 @@ def _culprit(value: object, place: str = "", depth: int = 0) -> _Culprit | None:
         return None if isfinite(value) else _Culprit(place, repr(value))
     if value is None or isinstance(value, str | int):
         return None
-    inner: list[tuple[str, object]] = []
-    if isinstance(value, dict):
-        inner = [(f"{place}.{key}", item) for key, item in value.items()]
-    elif isinstance(value, list | tuple):
-        inner = [(f"{place}[{at}]", item) for at, item in enumerate(value)]
-    else:
+    if not isinstance(value, dict | list | tuple):
         return _Culprit(place, f"a {type(value).__name__}")
-    for inner_place, item in inner:
+    for inner_place, item in _parts_of(value, place):
         culprit = _culprit(item, inner_place, depth + 1)
         if culprit is not None:
             return culprit
     return None
+
+
+def _parts_of(
+    value: dict[object, object] | Sequence[object], place: str
+) -> Iterator[tuple[str, object]]:
+    """Yield the values in a mapping or a list, each with its place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{place}.{key}", item
+    else:
+        for at, item in enumerate(value):
+            yield f"{place}[{at}]", item
 
 
 class Terms(msgspec.Struct, frozen=True, eq=False):

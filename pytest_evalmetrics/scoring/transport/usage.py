@@ -89,16 +89,10 @@ def tokens_of(body: JsonValue) -> Tokens | None:
     completion = _count(usage, "completion_tokens", "output_tokens")
     if prompt is None and completion is None:
         return None
-    prompt = prompt or 0
     completion = completion or 0
     read = _count(usage, "cache_read_input_tokens") or 0
     write = _count(usage, "cache_creation_input_tokens") or 0
-    if "prompt_tokens" in usage:
-        # it includes them, as LiteLLM writes an answer of Anthropic's
-        prompt = max(prompt, read + write)
-    else:
-        # Anthropic's input_tokens are without them
-        prompt += read + write
+    prompt = _with_cached(prompt or 0, read + write, usage)
     if not read:
         read = min(prompt, _cached_of_details(usage))
     total = max(prompt + completion, _count(usage, "total_tokens") or 0)
@@ -109,6 +103,15 @@ def tokens_of(body: JsonValue) -> Tokens | None:
         cache_read=read,
         cache_write=write,
     )
+
+
+def _with_cached(prompt: int, cached: int, usage: JsonObject) -> int:
+    """Return the tokens of the whole prompt, with those of the provider's cache."""
+    if "prompt_tokens" in usage:
+        # it includes them, as LiteLLM writes an answer of Anthropic's
+        return max(prompt, cached)
+    # Anthropic's input_tokens are without them
+    return prompt + cached
 
 
 def _cached_of_details(usage: JsonObject) -> int:

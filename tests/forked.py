@@ -107,11 +107,16 @@ class Run:
             try:
                 self.returncode = int(self._server.recv(32))
             except TimeoutError:
+                # its end would be read as that of the next run
+                self.kill()
                 raise subprocess.TimeoutExpired("the run", timeout or 0) from None
         return self.returncode
 
     def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self._server.settimeout(None)
+            self.returncode = int(self._server.recv(32))
 
 
 @cache

@@ -83,13 +83,21 @@ def scored(pytester, _endpoint):
     return Scored(pytester, _endpoint)
 
 
-def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
-    modes = ["nan", "html", "500", "close", None, "html", None]
-    scored.data(
-        *({"score": 1, "mode": mode} for mode in [*modes, *["html"] * 20]), {"other": 1}
-    )
+@pytest.fixture
+def failing(scored):
+    """A project whose endpoint fails 25 of 27 rows in four ways; the last row lacks a column."""
+    modes = ["nan", "html", "500", "close", None, "html", None, *["html"] * 20]
+    rows = [{"score": 1, "mode": mode} for mode in modes]
+    scored.data(*rows, {"other": 1})
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
-    result = scored.run()
+    return scored
+
+
+KINDS = {"html": 22, "closed": 1, "http-500": 1, "not-finite": 1, "template": 1}
+
+
+def test_failed_rows_are_grouped_by_their_kind(failing):
+    result = failing.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -103,31 +111,38 @@ def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
             "FAILED a.bench.yaml::scored - 26 of 28 rows have no accuracy (html: 22, *",
         ]
     )
-    summary = (scored.path / "evalmetrics/summary.md").read_text()
-    assert (
-        "<summary>❌ scored: 26 of 28 rows have no accuracy (html: 22, closed: 1"
-        in summary
-    )
-    rows = scored.row_scores()
+    summary = (failing.path / "evalmetrics/summary.md").read_text()
+    head = "❌ scored: 26 of 28 rows have no accuracy (html: 22, closed: 1"
+    assert f"<summary>{head}" in summary
+
+
+def test_the_rows_between_failed_ones_are_scored(failing):
+    failing.run()
+    rows = failing.row_scores()
     assert [row["scores"]["accuracy"] for row in rows[:7]] == [None] * 4 + [1, None, 1]
     (error,) = rows[2]["errors"]
     assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
-    ((failed,),) = (entry["failed_rows"] for entry in scored.report()["benchmarks"])
-    assert (failed["scorer"], failed["scores"], failed["count"]) == (
-        "remote",
-        ["accuracy"],
-        26,
-    )
-    kinds = {"html": 22, "closed": 1, "http-500": 1, "not-finite": 1, "template": 1}
-    assert list(failed["kinds"].items()) == list(kinds.items())
+
+
+def test_the_report_counts_failed_rows_and_shows_the_first_of_them(failing):
+    failing.run()
+    (entry,) = failing.report()["benchmarks"]
+    (failed,) = entry["failed_rows"]
+    assert (failed["scorer"], failed["scores"]) == ("remote", ["accuracy"])
+    assert failed["count"] == 26
+    assert list(failed["kinds"].items()) == list(KINDS.items())
     assert [row["index"] for row in failed["first"]] == [0, 1, 2, 3, 5, *range(7, 22)]
     second = failed["first"][1]
     assert (second["row"], second["kind"]) == ("data.jsonl:2", "html")
     assert "HTML page" in second["reason"]
+
+
+def test_a_redirect_is_not_followed(scored):
     scored.data({"score": 1})
     scored.bench("params: {max_retries: 0}", path="/moved")
-    message = "*307*a redirect to *elsewhere; redirects are no*"
-    scored.run().stdout.fnmatch_lines([message])
+    scored.run().stdout.fnmatch_lines(
+        ["*307*a redirect to *elsewhere; redirects are no*"]
+    )
 
 
 def test_a_key_is_asked_for_at_once_and_shown_nowhere(scored, monkeypatch):

@@ -16,6 +16,14 @@ PROFILES = [
     "circle_click/example_rollouts",
     "ether0/example_rollouts",
 ]
+# files whose key metrics are all means, as they are where no hook of a server chose them
+WITHOUT_HOOK = [
+    "blackjack/example_rollouts",
+    "circle_count/example_rollouts",
+    "claude_code_agent/example_math_rollouts",
+]
+# and files whose tasks are of the newer form
+NEWER = ["blackjack/example_rollouts", "litmus_agent/example_rollouts"]
 NOT_OURS = {"rollout_infos", "sample"}
 STATISTICS = ("mean", "max", "min", "median", "std")
 
@@ -61,35 +69,57 @@ def base(metrics, rollouts):
     return {k: v for k, v in metrics.items() if k in names}
 
 
-@pytest.mark.parametrize("name", AGGREGATES)
-def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, reduced, name):
-    path = acceptance / "gym" / f"{name}_aggregate_metrics.json"
+@pytest.fixture(params=AGGREGATES)
+def both(acceptance, table, reduced, request):
+    """NeMo Gym's aggregate of a file of rollouts, ours, and the rollouts."""
+    folder = acceptance / "gym"
+    path = folder / f"{request.param}_aggregate_metrics.json"
     (theirs,) = json.loads(path.read_text(encoding="utf-8"))
-    rollouts = read(acceptance / "gym" / f"{name}.jsonl", table)
+    rollouts = read(folder / f"{request.param}.jsonl", table)
     agent = theirs["agent_ref"]["name"]
     ours = reduced(rollouts, agent=agent, metrics=["mean/reward"]).aggregate
+    return theirs, ours, rollouts
+
+
+def items_of(entry):
+    """List the keys and values, for a comparison in order."""
+    return list(entry.items())
+
+
+def test_an_agents_metrics_are_gyms_to_the_last_digit_in_its_order(both):
+    theirs, ours, rollouts = both
     assert list(ours) == list(theirs)
     assert ours["agent_ref"] == theirs["agent_ref"]
     expected = base(theirs["agent_metrics"], rollouts)
-    assert base(ours["agent_metrics"], rollouts) == expected
-    assert list(base(ours["agent_metrics"], rollouts)) == list(expected)
-    if theirs["key_metrics"] == {
-        k: v for k, v in expected.items() if k.startswith("mean/")
-    }:
-        assert ours["key_metrics"] == theirs["key_metrics"]
-    for mine, other in zip(
-        ours["group_level_metrics"], theirs["group_level_metrics"], strict=True
-    ):
+    assert items_of(base(ours["agent_metrics"], rollouts)) == items_of(expected)
+
+
+@pytest.mark.parametrize("both", WITHOUT_HOOK, indirect=True)
+def test_key_metrics_are_gyms_where_no_hook_chose_them(both):
+    theirs, ours, _ = both
+    assert ours["key_metrics"] == theirs["key_metrics"]
+
+
+def test_a_tasks_metrics_are_gyms_to_the_last_digit_in_its_order(both):
+    theirs, ours, rollouts = both
+    agent = theirs["agent_ref"]["name"]
+    groups = theirs["group_level_metrics"]
+    assert len(ours["group_level_metrics"]) == len(groups) > 0
+    for mine, other in zip(ours["group_level_metrics"], groups, strict=True):
         assert mine["sample"] == {"agent_ref": {"name": agent}}
-        if "num_rollouts" in other:  # the newer form
-            wanted = {k: v for k, v in other.items() if k not in NOT_OURS}
-            assert [k for k in mine if k in wanted] == list(wanted)
-            assert {k: v for k, v in mine.items() if k not in NOT_OURS} == wanted
-            assert list(mine) == [k for k in other if k != "rollout_infos"]
-        else:
-            assert base(mine, rollouts) == base(other, rollouts)
-            assert list(base(mine, rollouts)) == list(base(other, rollouts))
-            assert mine["_ng_task_index"] == other["_ng_task_index"]
+        assert mine["_ng_task_index"] == other["_ng_task_index"]
+        assert items_of(base(mine, rollouts)) == items_of(base(other, rollouts))
+
+
+@pytest.mark.parametrize("both", NEWER, indirect=True)
+def test_a_task_has_the_keys_of_gyms_newer_form(both):
+    theirs, ours, _ = both
+    groups = theirs["group_level_metrics"]
+    assert ["num_rollouts" in group for group in groups] == [True] * len(groups)
+    for mine, other in zip(ours["group_level_metrics"], groups, strict=True):
+        wanted = {key: v for key, v in other.items() if key not in NOT_OURS}
+        assert {key: v for key, v in mine.items() if key not in NOT_OURS} == wanted
+        assert list(mine) == [key for key in other if key != "rollout_infos"]
 
 
 @pytest.mark.parametrize("name", PROFILES)

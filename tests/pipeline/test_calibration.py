@@ -180,7 +180,9 @@ def test_the_page_holds_the_patch(noisy):
     assert data_of_page(noisy)["patch"] != []
 
 
-def test_a_target_is_run_several_times_in_sequence(project):
+@pytest.fixture
+def target(project):
+    """A project whose target is better in every other run; it writes down which run asks."""
     project.write(
         "agent.py",
         "import random\n"
@@ -198,28 +200,42 @@ def test_a_target_is_run_several_times_in_sequence(project):
         "  target: agent:answer\n  expect: {tasks: 150}\n  baseline: true\n  scorers:\n"
         "    - {type: exact_match, reference: '{{ answer }}'}\n  metrics: [mean_reward, pass@2]\n",
     )
-    result = project.run("--evalmetrics-calibrate", "--evalmetrics-runs=4")
+    return project
+
+
+def test_a_target_is_run_several_times_in_sequence(target):
+    result = target.run("--evalmetrics-calibrate", "--evalmetrics-runs=4")
     text = result.stdout.str()
     assert "in 4 runs" in text
-    order = (project.path / "calls").read_text()
-    assert [order.index(run) for run in "0123"] == sorted(
-        order.index(run) for run in "0123"
-    )
+    calls = (target.path / "calls").read_text()
+    first_calls = [calls.index(run) for run in "0123"]
+    assert first_calls == sorted(first_calls)
+    assert not list(target.path.rglob("__baselines__"))
     assert "noise between runs dominates" in text
     drops = re.findall(r"  max_drop: ([\d.]+) gives 1 % of false alarms", text)
     assert len(drops) == 2
-    assert f"+  baseline: {{max_drop: {max(drops, key=float)}}}" in text  # both hold it
-    assert not list(project.path.rglob("__baselines__"))
-    few = project.run("--evalmetrics-calibrate")
+    # which both metrics hold
+    assert f"+  baseline: {{max_drop: {max(drops, key=float)}}}" in text
+
+
+def test_one_run_of_a_target_shows_no_noise_between_runs(target):
+    few = target.run("--evalmetrics-calibrate")
     few.stdout.fnmatch_lines(
         ["*two runs of the unchanged system are needed*", "*calibrate --runs 5`"]
     )
     assert few.ret == 1
-    for wrong in (
-        ["--evalmetrics-runs=4"],
-        ["--evalmetrics-calibrate", "--evalmetrics-runs=1"],
-    ):
-        assert project.run(*wrong).ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--evalmetrics-runs=4",),
+        ("--evalmetrics-calibrate", "--evalmetrics-runs=1"),
+    ],
+    ids=" ".join,
+)
+def test_runs_are_those_of_a_calibration_and_more_than_one(target, arguments):
+    assert target.run(*arguments).ret == pytest.ExitCode.USAGE_ERROR
 
 
 def test_the_noise_of_a_judge_that_is_asked_again(project, judge_server):

@@ -35,45 +35,57 @@ def test_a_failed_threshold_is_its_reason_its_place_and_the_interval(
     result.stdout.fnmatch_lines(["  -> paths are relative to *"])
 
 
-def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_line(
-    project, monkeypatch
-):
+SAFE_NAMES = r"worst, odd\n::stop-commands::\x1b[31m$x$ @you"
+
+
+@pytest.fixture
+def crowd(project, monkeypatch):
+    """A project with nine agents in GitHub's CI: two fail, one of them with an odd name."""
     agents = {"best": 1.0, "worst": 0.0, ODD: 0.0} | dict.fromkeys("abcdef", 1.0)
-    project.rows(
-        "runs.jsonl",
-        (
-            {"_ng_task_index": 0, "reward": reward, "agent_ref": {"name": name}}
-            for name, reward in agents.items()
-        ),
-    )
+    rows = [
+        {"_ng_task_index": 0, "reward": reward, "agent_ref": {"name": name}}
+        for name, reward in agents.items()
+    ]
+    project.rows("runs.jsonl", rows)
     project.bench('metrics: [mean_reward]\nthresholds: {mean_reward: ">= 0.7"}')
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(project.path.parent))
-    result = project.run()
-    lines = result.stdout.lines
-    agents = r"worst, odd\n::stop-commands::\x1b[31m$x$ @you"
+    return project
+
+
+def test_of_many_agents_the_failing_come_first(crowd):
+    lines = crowd.run().stdout.lines
     reason = "mean_reward is 0, below 0.7"
-    assert rf"FAIL  math.bench.yaml:5: {agents}: {reason}" in lines
-    assert rf"FAIL  math.bench.yaml::math  mean_reward ({agents})" in lines
-    assert "      best: mean_reward 1 (>= 0.7)" in lines
-    assert "\x1b" not in "".join(lines)
+    assert f"FAIL  math.bench.yaml:5: {SAFE_NAMES}: {reason}" in lines
+    failed = lines.index(f"FAIL  math.bench.yaml::math  mean_reward ({SAFE_NAMES})")
+    assert lines.index("      best: mean_reward 1 (>= 0.7)") > failed
+
+
+def test_each_failing_agent_has_an_annotation_at_its_line(crowd):
+    lines = crowd.run().stdout.lines
     annotations = [line for line in lines if line.startswith("::")]
-    file = f"{project.path.name}/math.bench.yaml"
-    assert len(annotations) == 2
-    assert all(
-        line.startswith(f"::error file={file},line=5,title=math%3A FAIL::")
-        for line in annotations
+    start = (
+        f"::error file={crowd.path.name}/math.bench.yaml,line=5,title=math%3A FAIL::"
     )
-    assert any(
-        line.endswith("::worst: mean_reward is 0, below 0.7") for line in annotations
-    )
-    text = (project.path / "evalmetrics" / "summary.md").read_text(encoding="utf-8")
+    assert [line.startswith(start) for line in annotations] == [True, True]
+    worst = [line for line in annotations if "worst" in line]
+    assert worst[0].endswith("::worst: mean_reward is 0, below 0.7")
+
+
+def test_nothing_in_the_name_of_an_agent_is_a_command(crowd):
+    lines = crowd.run().stdout.lines
+    assert "\x1b" not in "".join(lines)
+    # of both agents that fail, and of no name
+    assert len([line for line in lines if line.startswith("::")]) == 2
+    text = (crowd.path / "evalmetrics" / "summary.md").read_text(encoding="utf-8")
     assert text.replace("\n", "").isprintable()
     assert "\n::" not in text
-    # the same note of many agents is folded
-    notes = [line for line in lines if line.startswith("note: ")]
-    assert len(notes) == 1
-    assert notes[0].endswith(" (and 8 more such notes: -v)")
+
+
+def test_the_same_note_of_many_agents_is_folded(crowd):
+    lines = crowd.run().stdout.lines
+    (note,) = [line for line in lines if line.startswith("note: ")]
+    assert note.endswith(" (and 8 more such notes: -v)")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ Change = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LimitSpec(Keys):
     """The limits of one feature."""
 
@@ -48,7 +48,7 @@ class LimitSpec(Keys):
 Limit = Annotated[LimitSpec | None, Field()]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ToolsRuleSpec(Keys):
     """Tools that rollouts must call, or must not."""
 
@@ -62,7 +62,7 @@ _Sequence = Annotated[tuple[Name, ...], Field(min_length=2, strict=False)]
 _Sequences = Annotated[tuple[_Sequence, ...], Field(strict=False)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SequencesSpec(Keys):
     """Tools in an order, with any calls between them."""
 
@@ -74,7 +74,7 @@ class SequencesSpec(Keys):
     ] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BehaviourSpec(Keys):
     """What is reported and gated of an agent's behaviour."""
 

@@ -68,7 +68,7 @@ def rename_hint(spec: ScorerSpec) -> str:
     return "give this one's another name in its class"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class XFail(Keys):
     """The settings of a benchmark that is expected to fail its gates."""
 
@@ -133,7 +133,7 @@ Tag = Annotated[
 Tags = Annotated[tuple[Tag, ...], types.Listed(Tag)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReferenceSpec(Keys):
     """A pinned system, measured beside each run: its rollouts, or a model that is asked anew."""
 
@@ -155,7 +155,7 @@ _benchmark_name = types.matching(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BenchmarkSpec(Keys):
     """One named benchmark; one pytest item."""
 

@@ -5,10 +5,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, partial
 from importlib import import_module
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -33,6 +34,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
+if TYPE_CHECKING:
+    from dataclasses import Field as DataclassField
+
 T = TypeVar("T")
 
 KEYS: Final = ConfigDict(extra="forbid", strict=True)
@@ -41,10 +45,31 @@ KEYS: Final = ConfigDict(extra="forbid", strict=True)
 class Keys:
     """Base of the dataclasses that hold a mapping's keys; pydantic validates them strictly.
 
-    They are plain dataclasses, because pydantic's own classes cost twice as much at import.
+    They are plain dataclasses, because pydantic's own classes cost twice as much at import;
+    and they share what a dataclass would compile for each of them.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = KEYS
+    if TYPE_CHECKING:
+        # of the dataclasses that its subclasses are
+        __dataclass_fields__: ClassVar[dict[str, DataclassField[object]]]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        names = [key.name for key in fields(self)]
+        values = zip(names, self._values(), strict=True)
+        shown = ", ".join(f"{name}={value!r}" for name, value in values)
+        return f"{type(self).__name__}({shown})"
+
+    def _values(self) -> tuple[object, ...]:
+        return tuple(getattr(self, key.name) for key in fields(self))
 
 
 def one_of(*names: str) -> ConfigDict:
@@ -366,7 +391,7 @@ def _url(value: str) -> str:
 Url = Annotated[Name, FromEnvironment, AfterValidator(_url), doc("where to POST")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SecretRef(Keys):
     """A secret's name as the NeMo Evaluator writes it: ``{root: my-key}``."""
 

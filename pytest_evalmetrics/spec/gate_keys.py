@@ -30,7 +30,7 @@ Confidence = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Threshold(Keys):
     """An absolute gate on one metric."""
 
@@ -168,7 +168,7 @@ _as_list = types.Listed(
 Tasks = Annotated[tuple[TaskPattern, ...], _as_list]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class QuarantineSpec(Keys):
     """A task that is measured and not gated, until a day."""
 
@@ -201,7 +201,7 @@ def _missing_reward(value: object) -> object:
 _Any = Annotated[object, WithJsonSchema({"const": "any"})]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ExpectSpec(Keys):
     """The tasks and rollouts that must be present before a number is trusted."""
 
@@ -276,7 +276,7 @@ _DROP = "a number from 0, or a share such as 10% with the rule relative"
 Drop = Annotated[float, types.numeric(_DROP, ge=0)] | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GateSpec(Keys):
     """The comparison of a metric with its baseline; None is the default."""
 
@@ -335,7 +335,7 @@ def _history(value: object) -> object:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BaselineSpec(GateSpec):
     """The other side of the comparison, and the settings of all metrics."""
 

@@ -43,7 +43,7 @@ def _label(value: object) -> object:
 Label = Annotated[Name, types.Read(_label, lambda: str | int | float | bool)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Definition(Keys):
     """Base of all definitions: the columns that are read, the range and the direction."""
 
@@ -73,7 +73,7 @@ class Definition(Keys):
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AgreementKeys(Definition):
     """Agreement of a predicted label with the true one."""
 
@@ -118,7 +118,7 @@ class AgreementKeys(Definition):
         return _GOOD_RATE
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProbabilityKeys(Definition):
     """How well a score ranks or predicts an outcome."""
 
@@ -150,7 +150,7 @@ class ProbabilityKeys(Definition):
         return _BAD_RATE
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ShareKeys(Definition):
     """The share of rollouts with a label."""
 
@@ -161,7 +161,7 @@ class ShareKeys(Definition):
     reads: ClassVar[tuple[str, ...]] = ("of",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WinRateKeys(Definition):
     """The share of comparisons won, a tie counting half."""
 
@@ -188,7 +188,7 @@ class WinRateKeys(Definition):
             raise refuse("a win rate needs winner and of, or score and reference")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EloKeys(Definition):
     """The rating of a player, from pairwise comparisons."""
 
@@ -207,7 +207,7 @@ class EloKeys(Definition):
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RetrievalKeys(Definition):
     """The quality of a ranking; a row is a retrieved document, a task a query."""
 
@@ -245,7 +245,7 @@ class RetrievalKeys(Definition):
             raise refuse(f"relevant is for recall_at_k, and this is {self.type}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MajorityKeys(Definition):
     """The reward of the most frequent answer."""
 
@@ -257,7 +257,7 @@ class MajorityKeys(Definition):
     of_reward: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BestOfKeys(Definition):
     """The reward of the rollout that a verifier prefers."""
 
@@ -269,7 +269,7 @@ class BestOfKeys(Definition):
     of_reward: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BudgetedPassKeys(Definition):
     """The share of tasks solved before a budget is spent."""
 
@@ -283,7 +283,7 @@ class BudgetedPassKeys(Definition):
     of_reward: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OwnKeys(Definition):
     """A metric of a user's own, with the arguments of its class."""
 

@@ -20,7 +20,7 @@ from pytest_evalmetrics.spec.field_types import (
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriceSpec(Keys):
     """The price of a million tokens."""
 
@@ -47,7 +47,7 @@ class PriceSpec(Keys):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ModelSpec(Keys):
     """A model behind an endpoint, or one that LiteLLM asks."""
 
@@ -175,7 +175,7 @@ def _short_form(key: str, what: str) -> Callable[[object], object]:
     return expand
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TargetSpec(Keys):
     """A Python function that answers a row."""
 
@@ -199,7 +199,7 @@ _target = _short_form("function", "package.module:function, or a mapping with fu
 TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BudgetSpec(Keys):
     """Limits of one run of a benchmark; answers from the journal are free."""
 
@@ -213,7 +213,7 @@ class BudgetSpec(Keys):
     seconds: Annotated[types.Positive, doc("of the clock, from its start")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LabelsSpec(Keys):
     """People's labels of some rollouts."""
 
@@ -228,7 +228,7 @@ class LabelsSpec(Keys):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AnchorsSpec(Keys):
     """Rows with recorded answers and people's labels, that each run's judge scores too."""
 

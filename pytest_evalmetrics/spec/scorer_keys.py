@@ -84,7 +84,7 @@ def check_score_names(scores: Any) -> Any:
     return scores
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NamedScores(Keys):
     """The keys of a scorer with default score names; `name` distinguishes two of one type."""
 
@@ -139,7 +139,7 @@ class NamedScores(Keys):
 _TYPES: Final = {name: kind for kind in BUILTIN for name in spellings(kind)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PythonScorerSpec(Keys):
     """Call a function of the project; its further keys are arguments."""
 

@@ -21,7 +21,7 @@ from pytest_evalmetrics.spec.field_types import (
 # -- rollouts and dataset: files -----------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JointField(Keys):
     """A score that is made of several fields of a row, each a number or of ``map:``."""
 
@@ -74,7 +74,7 @@ ScorePath = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FieldMap(Keys):
     """Dotted paths within a row, such as ``result.metrics.f1``; by default NeMo Gym's."""
 
@@ -159,7 +159,7 @@ Paths = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PivotSpec(Keys):
     """Lines of one name and one value each, put together to rows."""
 
@@ -168,7 +168,7 @@ class PivotSpec(Keys):
     value: Annotated[Name, doc("the path of a line's value")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ShapeSpec(Keys):
     """How the rows are found in files that are not one row per line."""
 
@@ -199,7 +199,7 @@ class ShapeSpec(Keys):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JoinSpec(ShapeSpec):
     """The files with the other half of each row."""
 
@@ -211,7 +211,7 @@ class JoinSpec(ShapeSpec):
     ] = "error"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FilesSpec(Keys):
     """The files with recorded rollouts, and their format."""
 
@@ -234,7 +234,7 @@ class FilesSpec(Keys):
     inline: ClassVar[Any] = ()  # rows inside the benchmark file
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RolloutsSpec(ShapeSpec, FilesSpec):
     """The files with recorded rollouts, their format, and their shape."""
 
@@ -324,7 +324,7 @@ RolloutsField = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RunsSpec(RolloutsSpec):
     """The files of an earlier run, or of several: a list of each one's."""
 
@@ -348,7 +348,7 @@ _Runs = Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_le
 RunsField = Annotated[RunsSpec, Read(_runs_apart, lambda: _Paths | _Runs | RunsSpec)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DatasetSpec(FilesSpec):
     """The rows to answer or score, or the files with them and their format; and a selection."""
 
@@ -404,7 +404,7 @@ DatasetField = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SampleSpec(Keys):
     """A subset of the tasks."""
 
@@ -416,7 +416,7 @@ class SampleSpec(Keys):
     seed: Annotated[int, Field(ge=0, description="another seed takes others")] = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EarlyStopSpec(Keys):
     """Rounds of rollouts, until the gates are sure."""
 
@@ -528,7 +528,7 @@ SystemPrompt = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReasoningSpec(Keys):
     """The reasoning of a model before its answer."""
 
@@ -539,7 +539,7 @@ class ReasoningSpec(Keys):
     effort: Annotated[Name | None, doc("sent as reasoning_effort")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ParamsSpec(Keys):
     """Limits and defaults of generation and scoring.
 

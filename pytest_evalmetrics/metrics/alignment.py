@@ -31,10 +31,11 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     """
     ours = current.contents
     theirs = baseline.contents
+    is_positional = current.positional or baseline.positional
+    have_content = _tells_apart(ours) and _tells_apart(theirs)
     drift = Drift(
         expected=len(baseline.tasks),
-        blind=(current.positional or baseline.positional)
-        and not (_tells_apart(ours) and _tells_apart(theirs)),
+        blind=is_positional and not have_content,
         unknown=ours is not None and theirs is None,
     )
     places = positions(current.tasks, baseline.tasks)
@@ -83,7 +84,10 @@ def are_all(places: Places, count: int) -> bool:
 
 def _tells_apart(contents: Contents | None) -> bool:
     """Check whether contents are known and distinguish most tasks."""
-    return contents is not None and 2 * len(set(contents.tolist())) > len(contents)
+    if contents is None:
+        return False
+    different = len(set(contents.tolist()))
+    return 2 * different > len(contents)
 
 
 def _matched(
@@ -142,7 +146,9 @@ class _Match(msgspec.Struct, frozen=True):
 
     def renamed(self, current: RolloutTable, baseline: RolloutTable) -> RolloutTable:
         """Return the baseline with the run's ids of the tasks that moved."""
-        taken = set(map(str, current.tasks)) if self.ids_are_ours else set()
+        taken: set[str] = set()
+        if self.ids_are_ours:
+            taken = set(map(str, current.tasks))
         tasks = [str(task) for task in baseline.tasks]
         for place in self.gone:
             if tasks[place] in taken:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -75,22 +75,30 @@ class PooledStatistic:
         """Pool all rollouts; the std of a single one is not defined."""
         if self.name == "std" and len(rewards.values) == 1:
             return math.nan
-        return float(_of_rows(rewards.values[None])[STATISTICS.index(self.name)][0])
+        of_one_row = _of_rows(rewards.values[None])
+        return float(of_one_row[STATISTICS.index(self.name)][0])
 
 
 def statistic_metric(name: str) -> PooledMean | PooledStatistic:
     """Return the base statistic of that name as a metric."""
-    return PooledMean() if name == "mean" else PooledStatistic(name)
+    if name == "mean":
+        return PooledMean()
+    return PooledStatistic(name)
 
 
 def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     """Compute the base statistics of one agent over all rollouts, in NeMo Gym's order."""
     # A column without any value has no keys, one with a single value among several rollouts no std.
     statistics = _Statistics(table)
-    values = statistics.of(np.array([0, len(table)]))
-    listed = chain.from_iterable(map(_listed, values, statistics.whole))
-    named = zip(statistics.names, listed, strict=True)
-    return {name: value for name, value in named if value is not None}
+    of_one_task = statistics.of(np.array([0, len(table)]))
+    pooled: dict[str, float] = {}
+    for name, values, is_whole in zip(
+        statistics.names, of_one_task, statistics.whole, strict=True
+    ):
+        (value,) = _listed(values, is_whole)
+        if value is not None:
+            pooled[name] = value
+    return pooled
 
 
 def _of_rows(block: Floats) -> tuple[Floats, ...]:
@@ -107,15 +115,19 @@ def _of_rows(block: Floats) -> tuple[Floats, ...]:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean, std = _mean_and_std(block, absent, counts, gaps=gaps)
         if len(block) == 1 and counts[0]:
+            # a copy, which may be reordered
             values = block[~absent] if gaps else block[0].copy()
-            return mean, *_order_statistics_of_one(values), std
+            highest, lowest, median = _order_statistics_of_one(values)
+            return mean, highest, lowest, median, std
         # NaN last, which is then at place -1 of an empty row
         ordered = np.sort(block, axis=1)
         rows = np.arange(len(block))
         low_middle = ordered[rows, (counts - 1) // 2]
         high_middle = ordered[rows, counts // 2]
         median = (low_middle + high_middle) / 2
-    return mean, ordered[rows, counts - 1], ordered[:, 0], median, std
+        highest = ordered[rows, counts - 1]
+        lowest = ordered[:, 0]
+    return mean, highest, lowest, median, std
 
 
 def _mean_and_std(
@@ -125,7 +137,9 @@ def _mean_and_std(
     *,
     gaps: bool,
 ) -> tuple[Floats, Floats]:
-    filled = np.where(absent, 0.0, block) if gaps else block
+    filled = block
+    if gaps:
+        filled = np.where(absent, 0.0, block)
     mean: Floats = row_totals(filled) / counts
     squares = (mean[:, None] - filled) ** 2
     if gaps:
@@ -164,16 +178,16 @@ class _Statistics:
     """The base statistics of each column that has a value, in NeMo Gym's order."""
 
     def __init__(self, table: RolloutTable) -> None:
-        columns = {
-            name: column
-            for name, column in table.scores.items()
-            if not np.isnan(column).all()
-        }
+        columns: dict[str, Floats] = {}
         # max and min are written as whole numbers only where every column is whole
-        all_whole = all(
-            name in table.integers and not np.isnan(column).any()
-            for name, column in columns.items()
-        )
+        all_whole = True
+        for name, column in table.scores.items():
+            absent = np.isnan(column)
+            if absent.all():
+                continue
+            columns[name] = column
+            if name not in table.integers or absent.any():
+                all_whole = False
         names: list[str] = []
         whole: list[bool] = []
         for statistic in STATISTICS:
@@ -186,14 +200,21 @@ class _Statistics:
 
     def of(self, bounds: NDArray[np.int64]) -> list[Floats]:
         """Compute the statistics of the tasks between two bounds of rows, NaN if none."""
-        columns = [c[bounds[0] : bounds[-1]] for c in self.columns]
-        by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
-        ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
+        first = bounds[0]
+        last = bounds[-1]
+        by_column = [
+            _by_task(column[first:last], bounds - first) for column in self.columns
+        ]
+        # all means, then all highest values ...
+        ordered: list[Floats] = []
+        for statistic in range(len(STATISTICS)):
+            ordered += [statistics[statistic] for statistics in by_column]
         for name, values in zip(self.names, ordered, strict=True):
             if np.isinf(values).any():
-                hint = f"look for a broken value of {name.partition('/')[2]!r} in the rollouts"
+                _, _, score = name.partition("/")
                 raise MetricError(
-                    f"{name} is too large for a floating-point number", hint=hint
+                    f"{name} is too large for a floating-point number",
+                    hint=f"look for a broken value of {score!r} in the rollouts",
                 )
         return ordered
 
@@ -222,14 +243,13 @@ class GroupEntries(Sequence[dict[str, object]]):
         if expected is not None:
             wanted = np.broadcast_to(expected, present.shape)
         self.missing = np.maximum(wanted - present, 0) + unscored
-        share = 100.0 * np.maximum(wanted - self.missing, 0) / np.maximum(wanted, 1)
-        self._counts = present, wanted, self.missing, share
+        complete = np.maximum(wanted - self.missing, 0)
+        completion_pct = 100.0 * complete / np.maximum(wanted, 1)
+        self._counts = (present, wanted, self.missing, completion_pct)
         self.statistics = _Statistics(table)
         self._names = ("_ng_task_index", *self.statistics.names, *_TAIL)
-        largest = max(
-            (np.fmax.reduce(np.abs(c)) for c in self.statistics.columns), default=0.0
-        )
-        if largest > _SAFE:  # refuse too large numbers before they are used
+        # refuse too large numbers before they are used
+        if any(_is_large(column) for column in self.statistics.columns):
             self.statistics.of(self._offsets)
 
     def __len__(self) -> int:
@@ -264,14 +284,25 @@ class GroupEntries(Sequence[dict[str, object]]):
             for row in zip(*columns, strict=False)
         ]
         if any(np.isnan(values).any() for values in statistics):
-            entries = [
-                {k: v for k, v in entry.items() if v is not None} for entry in entries
-            ]
+            entries = [_without_gaps(entry) for entry in entries]
         return entries
 
 
-def _listed(values: Floats, whole: bool) -> list[float | None]:
-    listed: list[float | None] = (values.astype(np.int64) if whole else values).tolist()
+def _is_large(column: Floats) -> bool:
+    """Check whether the squares of a column's values may be too large for a float."""
+    return bool(np.fmax.reduce(np.abs(column)) > _SAFE)
+
+
+def _without_gaps(entry: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def _listed(values: Floats, is_whole: bool) -> list[float | None]:
+    """Return numbers as JSON has them: None for NaN."""
+    numbers = values
+    if is_whole:
+        numbers = values.astype(np.int64)
+    listed: list[float | None] = numbers.tolist()
     for at in np.flatnonzero(np.isnan(values)).tolist():
         listed[at] = None
     return listed

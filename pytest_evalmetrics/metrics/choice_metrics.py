@@ -92,7 +92,8 @@ class Retrieval(OverRows[RetrievalKeys]):
 def _ndcg(rows: TaskRows, gain: Floats, discount: Floats) -> Floats:
     best_first = np.lexsort((-gain, rows.task))
     ideal = task_sums(rows, gain[best_first] * discount)
-    return np.asarray(task_sums(rows, gain * discount) / nonzero(ideal))
+    found = task_sums(rows, gain * discount)
+    return np.asarray(found / nonzero(ideal))
 
 
 def _reciprocal_rank(
@@ -112,24 +113,28 @@ class MajorityVote(OverRows[MajorityKeys]):
 
     def __init__(self, keys: MajorityKeys, options: MetricOptions) -> None:
         super().__init__(keys, options)
-        self.samples_needed = 1 if options.first_k else keys.k
+        self.samples_needed = keys.k
+        if options.first_k:
+            self.samples_needed = 1
 
     def task_values(self, rows: TaskRows) -> Floats:
         """Compute it for each task, shape (tasks,); NaN for an empty one."""
-        first = rank_in_task(rows) < self.keys.k
+        votes_at = rank_in_task(rows) < self.keys.k
         # each task's answers are numbers of their own; -1 is a missing one
         width = len(rows.labels) + 1
-        numbered = rows.task[first] * width + rows[self.keys.answer][first]
+        numbered = rows.task[votes_at] * width + rows[self.keys.answer][votes_at]
         answers, answer_of_row = np.unique(numbered, return_inverse=True)
         votes = np.bincount(answer_of_row)
-        task = answers // width
-        most = np.zeros(len(rows), dtype=np.int64)
-        np.maximum.at(most, task, votes)
-        wins = votes == most[task]
-        reward = np.bincount(answer_of_row, self.worth(rows)[first]) / votes
-        rewards = np.bincount(task[wins], reward[wins], len(rows))
-        winners = np.bincount(task[wins], minlength=len(rows))
-        return np.asarray(rewards / nonzero(winners))
+        rewards = np.bincount(answer_of_row, self.worth(rows)[votes_at])
+        reward_of_answer = rewards / votes
+        task_of_answer = answers // width
+        most_votes = np.zeros(len(rows), dtype=np.int64)
+        np.maximum.at(most_votes, task_of_answer, votes)
+        wins = votes == most_votes[task_of_answer]
+        won_by = task_of_answer[wins]
+        reward_of_task = np.bincount(won_by, reward_of_answer[wins], len(rows))
+        winners = np.bincount(won_by, minlength=len(rows))
+        return np.asarray(reward_of_task / nonzero(winners))
 
 
 class BestOf(OverRows[BestOfKeys]):
@@ -149,10 +154,8 @@ class BestOf(OverRows[BestOfKeys]):
         rewards = self.worth(rows)
         values = np.full(len(rows), np.nan)
         for task in np.flatnonzero(rows.counts >= self.keys.n).tolist():
-            start, stop = rows.offsets[task : task + 2].tolist()
-            values[task] = _best_of(
-                scores[start:stop], rewards[start:stop], self.keys.n
-            )
+            own = slice(rows.offsets[task], rows.offsets[task + 1])
+            values[task] = _best_of(scores[own], rewards[own], self.keys.n)
         return values
 
 

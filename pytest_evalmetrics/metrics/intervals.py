@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError
@@ -79,28 +80,38 @@ def estimate(
     """
     rewards = sample.rewards
     measured, parts = metric.measure(rewards, sample.tasks)
-    held = rewards.counts > 0 if parts is None else parts.held
+    held = rewards.counts > 0
+    if parts is not None:
+        held = parts.held
+    clusters = sample.clusters
+    if clusters is not None:
+        clusters = clusters[held]
     observed = _Observed(
         metric=metric,
         rewards=rewards,
         parts=parts,
         held=held,
-        clusters=None if sample.clusters is None else sample.clusters[held],
+        clusters=clusters,
         level=level,
         ends=ends,
     )
-    outcome = observed.interval()
-    return Estimate(
+    if value is None:
+        value = measured
+    estimated = Estimate(
         name=str(metric),
-        value=measured if value is None else value,
+        value=value,
         tasks=int(np.count_nonzero(held)),
         rollouts=int(rewards.counts[held].sum()),
-        interval=None if isinstance(outcome, str) else outcome,
-        reason=outcome if isinstance(outcome, str) else "",
         score=sample.score,
         missing=sample.missing,
-        of_tasks=_tasks_at_extreme(metric, sample, parts) if metric.extreme else (),
     )
+    if metric.extreme:
+        of_tasks = _tasks_at_extreme(metric, sample, parts)
+        estimated = structs.replace(estimated, of_tasks=of_tasks)
+    outcome = observed.interval()
+    if isinstance(outcome, str):
+        return structs.replace(estimated, interval=None, reason=outcome)
+    return structs.replace(estimated, interval=outcome, reason="")
 
 
 def _tasks_at_extreme(
@@ -108,14 +119,15 @@ def _tasks_at_extreme(
 ) -> tuple[str, ...]:
     """Name the tasks that a metric of one task alone is of."""
     rewards = sample.rewards
-    is_lowest = metric.extreme == "lowest"
+    end_of: np.ufunc = np.maximum
+    if metric.extreme == "lowest":
+        end_of = np.minimum
     held = np.flatnonzero(rewards.counts)
     if parts is not None:
         values = parts.values[held]
     else:
-        end_of = np.minimum if is_lowest else np.maximum
         values = end_of.reduceat(rewards.values, rewards.offsets[:-1][held])
-    extreme = values.min() if is_lowest else values.max()
+    extreme = end_of.reduce(values)
     places = held[np.flatnonzero(values == extreme)]
     return tuple(str(sample.tasks[place]) for place in places[:_NAMED].tolist())
 
@@ -208,20 +220,25 @@ class _Observed(msgspec.Struct, frozen=True):
             low = min(low, exact_low)
             high = max(high, exact_high)
         if not bounded:
+            is_plain_mean = (bottoms == bottoms[0]).all()
             low, high = stats.skewed_mean_interval(
                 mean,
                 tops - mean.mean * bottoms,
                 self.level,
                 clusters=self.clusters,
-                values=values if (bottoms == bottoms[0]).all() else None,
+                values=values if is_plain_mean else None,
             )
         least, most = self._range(bounded=bounded)
-        method = "t" if self.clusters is None else "clustered t"
+        method = "t"
+        if self.clusters is not None:
+            method = "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)
 
     def _of_held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Choose the tasks that have a value; nothing is copied where all have one."""
-        return values if self.held.all() else values[self.held]
+        if self.held.all():
+            return values
+        return values[self.held]
 
     def _is_near_an_end(self, values: NDArray[np.float64]) -> bool:
         """Check whether too few tasks of a rate are away from 0, or from 1, for t alone."""
@@ -295,7 +312,9 @@ class _Observed(msgspec.Struct, frozen=True):
     def _without_each_unit(self, resampling: _Resampling) -> NDArray[np.float64] | None:
         """Compute the metric without each task, or cluster; None where it can't be."""
         tasks = np.arange(resampling.count)
-        units = tasks if resampling.clusters is None else resampling.clusters
+        units = resampling.clusters
+        if units is None:
+            units = tasks
         names = np.unique(units)
         if len(names) > _MOST_LEFT_OUT:
             return None
@@ -311,19 +330,25 @@ class _Observed(msgspec.Struct, frozen=True):
         if parts is not None and parts.combine is not None:
             # what is sorted once sorts faster in each draw
             order = np.argsort(parts.values[tasks], kind="stable")
+            values = parts.values[tasks[order]]
+            clusters = self.clusters
+            if clusters is not None:
+                clusters = clusters[order]
             return _Resampling(
                 count=len(tasks),
-                reducer=partial(_reduced, parts.combine, parts.values[tasks[order]]),
-                clusters=None if self.clusters is None else self.clusters[order],
-                weighed=_weighed(parts.combine_weighted, parts.values[tasks[order]]),
+                reducer=partial(_reduced, parts.combine, values),
+                clusters=clusters,
+                weighed=_weighed(parts.combine_weighted, values),
             )
         sampled = self.rewards.take(tasks)
-        weighs = self.metric.weighs
+        weighed = None
+        if self.metric.weighs:
+            weighed = partial(self.metric.weighed, sampled)
         return _Resampling(
             count=len(tasks),
             reducer=self.metric.of_choice(sampled),
             clusters=self.clusters,
-            weighed=partial(self.metric.weighed, sampled) if weighs else None,
+            weighed=weighed,
         )
 
 

@@ -83,11 +83,16 @@ class LabelAgreement(OverRows[AgreementKeys]):
         if self.keys.average == "macro":
             occurs = weights.gold + weights.predicted > 0
             empty = np.flatnonzero((divisor == 0) & occurs)
-            return rows.labels[empty[0]] if len(empty) else None
+            if not len(empty):
+                return None
+            first: str = rows.labels[empty[0]]
+            return first
         code = positive_code(rows, self.keys.gold, self.keys.positive)
         if code < 0:
             return self.keys.positive or "positive"
-        return None if divisor[code] else rows.labels[code]
+        if divisor[code]:
+            return None
+        return rows.labels[code]
 
     def weighted(self, rows: TaskRows, weights: Floats) -> float:
         """Compute it from the weights of each label, and of its right answers."""
@@ -134,8 +139,9 @@ class LabelAgreement(OverRows[AgreementKeys]):
         table = weigh(pairs, weights, count * count).reshape(count, count)
         distance = self._distances(rows)
         whole = float(of_labels.gold.sum())
+        observed = (table * distance).sum()
         expected = of_labels.gold @ distance @ of_labels.predicted / whole
-        return float(1 - (table * distance).sum() / nonzero(expected))
+        return float(1 - observed / nonzero(expected))
 
     def _distances(self, rows: TaskRows) -> Floats:
         """Return the distance of each two labels, shape (labels, labels)."""
@@ -152,11 +158,13 @@ class LabelAgreement(OverRows[AgreementKeys]):
 
 
 def _mcc(weights: LabelWeights) -> float:
+    """Return the covariance of both labels over the root of their variances' product."""
     whole = float(weights.gold.sum())
-    agreement = weights.right.sum() * whole - weights.gold @ weights.predicted
-    of_gold = whole**2 - weights.gold @ weights.gold
-    of_predicted = whole**2 - weights.predicted @ weights.predicted
-    return float(agreement / math.sqrt(nonzero(of_gold * of_predicted)))
+    covariance = weights.right.sum() * whole - weights.gold @ weights.predicted
+    variance_of_gold = whole**2 - weights.gold @ weights.gold
+    variance_of_predicted = whole**2 - weights.predicted @ weights.predicted
+    product = nonzero(variance_of_gold * variance_of_predicted)
+    return float(covariance / math.sqrt(product))
 
 
 class Forecast(OverRows[ProbabilityKeys]):
@@ -213,8 +221,9 @@ class Forecast(OverRows[ProbabilityKeys]):
         outcome = self._outcome(rows)
         score = rows[self.keys.score]
         if self.keys.type == "log_loss":
+            chance = np.where(outcome, score, 1 - score)
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.asarray(-np.log(np.where(outcome, score, 1 - score)))
+                return np.asarray(-np.log(chance))
         return np.asarray((score - outcome) ** 2)
 
     def _auroc(self, rows: TaskRows, weights: Floats) -> float:
@@ -230,9 +239,11 @@ class Forecast(OverRows[ProbabilityKeys]):
     def _calibration_error(self, rows: TaskRows, weights: Floats) -> float:
         score = rows[self.keys.score]
         count = self.keys.bins or 10
+        # closed above: a score of 0.1 is in the first of ten bins
         bins = np.clip(np.ceil(score * count) - 1, 0, count - 1).astype(int)
-        gaps = weigh(bins, weights * (score - self._outcome(rows)), count)
-        return float(np.abs(gaps).sum() / weights.sum())
+        error = score - self._outcome(rows)
+        gap_of_bin = weigh(bins, weights * error, count)
+        return float(np.abs(gap_of_bin).sum() / weights.sum())
 
 
 class Share(OverRows[ShareKeys]):

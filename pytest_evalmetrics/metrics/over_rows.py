@@ -33,8 +33,11 @@ class OverRows(Generic[DefinitionT]):
         self.keys = keys
         self.options = options
         self.labels = frozenset(keys.labels)
-        reward = (options.reward,) if keys.of_reward else ()
-        self.columns = tuple(dict.fromkeys((*keys.labels, *keys.numbers, *reward)))
+        columns = [*keys.labels, *keys.numbers]
+        if keys.of_reward:
+            columns.append(options.reward)
+        # each once
+        self.columns = tuple(dict.fromkeys(columns))
         self.direction = keys.facts.direction
         self.limits = keys.facts.limits
         self.bounded = self.limits == _UNIT

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
+
+ScalarT = TypeVar("ScalarT", np.float64, np.int64)
 
 
 class Pairing(msgspec.Struct, frozen=True, dict=True):
@@ -104,23 +106,26 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         gaps_then = self._wanted_then(metric) - baseline.rewards.counts
         if self.any_number:
             gaps_now = short_of_usual(current, baseline)
-        lost_tasks = () if metric.reads_rows else self._lost_tasks
+        lost_tasks = self._lost_tasks
+        if metric.reads_rows:
+            lost_tasks = ()
         if not lost_tasks and not (gaps_now > 0).any() and not (gaps_then > 0).any():
             return None
         low, high = _fill_range(metric, current.rewards, baseline.rewards)
-        worst = (low, high) if higher_is_better else (high, low)
-        fills = [worst]
+        # of the run, and of the baseline
+        fills = [(low, high)]
+        sign = 1
+        if not higher_is_better:
+            fills = [(high, low)]
+            sign = -1
         if not offers(metric.target, "task_parts", "task_values"):
-            fills = [(now, then) for now, then in product((low, high), repeat=2)]
-        sign = 1 if higher_is_better else -1
-        pairs = [
-            self._pair(
-                metric,
-                with_tasks(_filled(current, gaps_now, fill_now), lost_tasks, fill_now),
-                _filled(baseline, gaps_then, fill_then),
-            )
-            for fill_now, fill_then in fills
-        ]
+            fills = list(product((low, high), (low, high)))
+        pairs = []
+        for fill_now, fill_then in fills:
+            filled = _filled(current, gaps_now, fill_now)
+            now = with_tasks(filled, lost_tasks, fill_now)
+            then = _filled(baseline, gaps_then, fill_then)
+            pairs.append(self._pair(metric, now, then))
         return max(
             pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current)
         )
@@ -151,8 +156,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         """Check whether tasks may have lost all their rollouts one by one, at random."""
         table = self.current
         at = positions(self.baseline.tasks, table.tasks)
+        is_held = at >= 0
         held = np.zeros(len(at), dtype=np.int64)
-        held[at >= 0] = table.counts[at[at >= 0]]
+        held[is_held] = table.counts[at[is_held]]
         most_then = int(self.baseline.counts.max(initial=1))
         most_now = int(table.counts.max(initial=1))
         usual = np.rint(self.baseline.counts / most_then * most_now)
@@ -180,8 +186,10 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         )
         variance = now.variance + then.variance
         spread = now.spread + then.spread
-        freedom = variance**2 / spread if spread else math.inf
-        return math.sqrt(variance), freedom
+        degrees_of_freedom = math.inf
+        if spread:
+            degrees_of_freedom = variance**2 / spread
+        return math.sqrt(variance), degrees_of_freedom
 
     def _must_count_alike(self, score: str, column: str) -> None:
         """Refuse aggregates that the two sides compute over different numbers of samples."""
@@ -277,7 +285,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         shared = np.flatnonzero(at >= 0)
         common = _Common(
             tasks=_named(current.tasks, shared),
-            clusters=None if current.clusters is None else current.clusters[shared],
+            clusters=_chosen(current.clusters, shared),
             baseline=_Side.of(metric, _taken(baseline.rewards, at[shared])),
             current=_Side.of(metric, _taken(current.rewards, shared)),
         )
@@ -317,7 +325,9 @@ class _Side(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, metric: BoundMetric, rewards: TaskRewards) -> _Side:
         parts = metric.parts(rewards)
-        return cls(rewards, parts, None if parts is None else parts.values)
+        if parts is None:
+            return cls(rewards, parts=None, values=None)
+        return cls(rewards, parts, parts.values)
 
     def usable(self, metric: BoundMetric) -> NDArray[np.bool_]:
         """Find the tasks that have a value, shape (tasks,)."""
@@ -328,7 +338,7 @@ class _Side(msgspec.Struct, frozen=True):
 
     def choose(self, places: Places) -> _Side:
         """Return the same for some of the tasks."""
-        values = None if self.values is None else self.values[places]
+        values = _chosen(self.values, places)
         return _Side(self.rewards.take(places), self.parts, values)
 
     def whole(self, metric: BoundMetric) -> float:
@@ -356,7 +366,7 @@ class _Common(msgspec.Struct, frozen=True):
         """Return the same for some of the tasks."""
         return _Common(
             tasks=_named(self.tasks, places),
-            clusters=None if self.clusters is None else self.clusters[places],
+            clusters=_chosen(self.clusters, places),
             baseline=self.baseline.choose(places),
             current=self.current.choose(places),
         )
@@ -366,17 +376,12 @@ def _paired(metric: BoundMetric, common: _Common) -> PairedMetric:
     """Put a metric's values of the same tasks together, with what reduces them."""
     then = common.baseline
     now = common.current
-    combine = None if then.parts is None else then.parts.combine
-    is_mean = then.parts is not None and combine is None
-
-    def task_values(rewards: TaskRewards) -> Floats:
-        parts = metric.parts(rewards)
-        assert parts is not None  # noqa: S101 - it had parts for these tasks
-        return parts.values
-
     value_then = then.whole(metric)
     value_now = now.whole(metric)
-    return PairedMetric(
+    bounded = metric.bounded or _shows_unit_range(
+        metric, then, now, values=(value_then, value_now)
+    )
+    paired = PairedMetric(
         name=str(metric),
         tasks=common.tasks,
         baseline=then.values,
@@ -385,14 +390,31 @@ def _paired(metric: BoundMetric, common: _Common) -> PairedMetric:
         value_current=value_now,
         rewards_baseline=then.rewards,
         rewards_current=now.rewards,
-        difference=None if is_mean else _difference(metric, then, now),
-        reduce=None if is_mean else metric.anew,
-        task_values=task_values if is_mean else None,
-        combine_weighted=None if then.parts is None else then.parts.combine_weighted,
         extreme=metric.extreme,
-        bounded=metric.bounded
-        or _shows_unit_range(metric, then, now, values=(value_then, value_now)),
+        bounded=bounded,
     )
+    if then.parts is not None and then.parts.combine is None:
+        return structs.replace(
+            paired,
+            task_values=partial(_task_values, metric),
+            combine_weighted=then.parts.combine_weighted,
+        )
+    combine_weighted = None
+    if then.parts is not None:
+        combine_weighted = then.parts.combine_weighted
+    return structs.replace(
+        paired,
+        difference=_difference(metric, then, now),
+        reduce=metric.anew,
+        combine_weighted=combine_weighted,
+    )
+
+
+def _task_values(metric: BoundMetric, rewards: TaskRewards) -> Floats:
+    """Return each task's value of a metric that is a mean over tasks."""
+    parts = metric.parts(rewards)
+    assert parts is not None  # noqa: S101 - it had parts for these tasks
+    return parts.values
 
 
 def _shows_unit_range(
@@ -410,27 +432,26 @@ def _difference(
     metric: BoundMetric, then: _Side, now: _Side
 ) -> Callable[[Places, Places], Floats]:
     """Return the metric of choices of both sides' tasks, stacked, less that of others."""
-    combine = None if then.parts is None else then.parts.combine_draws
-    if combine is not None and then.values is not None and now.values is not None:
-        reduce = combine
-        values = np.concatenate((then.values, now.values))
-        return lambda first, second: reduce(values[first]) - reduce(values[second])
+    if then.parts is not None and then.values is not None and now.values is not None:
+        combine = then.parts.combine_draws
+        if combine is not None:
+            values = np.concatenate((then.values, now.values))
+            return lambda first, second: (
+                combine(values[first]) - combine(values[second])
+            )
+    after_baseline = now.rewards.offsets[1:] + then.rewards.offsets[-1]
     stacked = structs.replace(
         then.rewards,
         values=np.concatenate((then.rewards.values, now.rewards.values)),
-        offsets=np.concatenate(
-            (
-                then.rewards.offsets,
-                now.rewards.offsets[1:] + then.rewards.offsets[-1],
-            )
-        ),
+        offsets=np.concatenate((then.rewards.offsets, after_baseline)),
     )
-    over = metric.of_choice(stacked)
+    metric_of = metric.of_choice(stacked)
 
     def of_each_choice(first: Places, second: Places) -> Floats:
-        return np.array(
-            [over(one) - over(other) for one, other in zip(first, second, strict=True)]
-        )
+        differences = np.empty(len(first))
+        for draw, (one, other) in enumerate(zip(first, second, strict=True)):
+            differences[draw] = metric_of(one) - metric_of(other)
+        return differences
 
     return of_each_choice
 
@@ -442,6 +463,15 @@ def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
     if are_all(places, len(rewards)):
         return rewards
     return rewards.take(places)
+
+
+def _chosen(
+    of_tasks: NDArray[ScalarT] | None, places: Places
+) -> NDArray[ScalarT] | None:
+    """Choose an array's values of some tasks, where there is one."""
+    if of_tasks is None:
+        return None
+    return of_tasks[places]
 
 
 def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
@@ -483,7 +513,9 @@ def _wanted(
 
 def _missing_share(sample: Sample, wanted: NDArray[np.int64]) -> float:
     count = int(wanted.sum())
-    return (count - len(sample.rewards.values)) / count if count else 0.0
+    if not count:
+        return 0.0
+    return (count - len(sample.rewards.values)) / count
 
 
 def _filled(sample: Sample, gaps: NDArray[np.int64], value: float) -> Sample:
@@ -506,11 +538,9 @@ def _fill_range(
         options = getattr(metric.target, "options", None)
     if not metric.bounded or options is None:
         return low, high
-    # one that fails, one that passes
-    return (
-        min(low, short_of(options.pass_threshold)),
-        max(high, options.pass_threshold),
-    )
+    fails = short_of(options.pass_threshold)
+    passes = options.pass_threshold
+    return min(low, fails), max(high, passes)
 
 
 def _reward_range(one: TaskRewards, other: TaskRewards) -> tuple[float, float]:
@@ -570,5 +600,6 @@ def _stated_variances(
             f"{score} of {task} has no standard error in {where}; gate it by a "
             "threshold, or keep samples (--log_samples)"
         )
-    parts = (errors / len(tasks)) ** 2
-    return _StatedVariance(float(parts.sum()), float((parts**2 / (counts - 1)).sum()))
+    variances = (errors / len(tasks)) ** 2
+    spreads = variances**2 / (counts - 1)
+    return _StatedVariance(variance=float(variances.sum()), spread=float(spreads.sum()))

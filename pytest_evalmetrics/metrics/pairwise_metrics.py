@@ -114,29 +114,37 @@ class Elo(OverRows[EloKeys]):
         """Return the first player's score of each row: 1, 0.5 or 0, or NaN if it is unknown."""
         keys = self.keys
         winner = rows[keys.winner]
-        first = (winner == rows[keys.a]) | (winner == code_of(rows, keys.a))
-        second = (winner == rows[keys.b]) | (winner == code_of(rows, keys.b))
-        score = np.where(first, 1.0, np.where(second, 0.0, np.nan))
-        return np.where(winner == code_of(rows, keys.tie), 0.5, score)
+        # the winner is a player's name, or the name of the player's column
+        first_wins = (winner == rows[keys.a]) | (winner == code_of(rows, keys.a))
+        second_wins = (winner == rows[keys.b]) | (winner == code_of(rows, keys.b))
+        score = np.full(len(winner), np.nan)
+        score[second_wins] = 0.0
+        score[first_wins] = 1.0
+        score[winner == code_of(rows, keys.tie)] = 0.5
+        return score
 
     def _wins(self, rows: TaskRows, weights: Floats) -> Wins:
         count = len(rows.labels)
         score = rows.once("score", lambda: self._score_of_first(rows))
         pairs = rows[self.keys.a] * count + rows[self.keys.b]
+        of_first = weigh(pairs, weights * score, count * count)
+        of_second = weigh(pairs, weights * (1 - score), count * count)
         shape = (count, count)
-        of_first = weigh(pairs, weights * score, count * count).reshape(shape)
-        of_second = weigh(pairs, weights * (1 - score), count * count).reshape(shape)
-        counts = of_first + of_second.T
-        players = np.flatnonzero((counts + counts.T).sum(axis=1) > 0)
+        counts = of_first.reshape(shape) + of_second.reshape(shape).T
+        games = (counts + counts.T).sum(axis=1)
+        players = np.flatnonzero(games > 0)
         return Wins(players, counts[np.ix_(players, players)])
 
 
 def _all_reach_all(beat: NDArray[np.bool_]) -> bool:
     """Check whether each player beat each other one, if only through others."""
     reach = beat
+    # each step doubles the number of others that a player may go through
     for _ in range(len(beat).bit_length()):
-        reach = reach | (reach.astype(np.float64) @ reach > 0)
-    return bool((reach | np.eye(len(beat), dtype=bool)).all())
+        through_others = reach.astype(np.float64) @ reach > 0
+        reach = reach | through_others
+    is_oneself = np.eye(len(beat), dtype=bool)
+    return bool((reach | is_oneself).all())
 
 
 def _strengths(wins: Floats) -> Floats | None:
@@ -145,9 +153,11 @@ def _strengths(wins: Floats) -> Floats | None:
     strengths = np.zeros(len(wins))
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(strengths - strengths[:, None]))
-        gradient = wins.sum(axis=1) - (games * chance).sum(axis=1)
-        curve = games * chance * (1 - chance)
-        hessian = np.diag(curve.sum(axis=1)) - curve + 1 / len(wins)
+        expected_wins = (games * chance).sum(axis=1)
+        gradient = wins.sum(axis=1) - expected_wins
+        curvature = games * chance * (1 - chance)
+        # what is added fixes the sum of the strengths, which the games leave open
+        hessian = np.diag(curvature.sum(axis=1)) - curvature + 1 / len(wins)
         step = np.linalg.solve(hessian, gradient)
         strengths += np.clip(step, -1, 1)
         if np.abs(step).max() < _STILL:

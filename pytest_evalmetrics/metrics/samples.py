@@ -152,12 +152,15 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         if reads_columns and name.score is not None:
             why = f"{name.metric} is of no score: leave /{name.score} out"
             raise MetricError(f"{metric.label}: {why}")
-        score = "" if reads_columns else name.score or self.reward
-        whose = name.metric if reads_columns else None
-        key = (whose, score, name.field, name.value)
+        score = name.score or self.reward
+        own_metric = None
+        if reads_columns:
+            score = ""
+            own_metric = name.metric
+        key = (own_metric, score, name.field, name.value)
         # metrics of one column come in a row
         if self._last is None or self._last[0] != key:
-            self._last = key, self._sample(metric, score)
+            self._last = (key, self._sample(metric, score))
         return self._last[1]
 
     def _sample(self, metric: BoundMetric, score: str) -> Sample:
@@ -192,10 +195,13 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         task = self.table.task[chosen]
         starts = np.flatnonzero(np.diff(task, prepend=-1))
         places = task[starts]
+        clusters = rows.clusters
+        if clusters is not None:
+            clusters = clusters[places]
         return _Rows(
             column=rows.column[chosen],
             tasks=tuple(self.table.tasks[place] for place in places.tolist()),
-            clusters=None if rows.clusters is None else rows.clusters[places],
+            clusters=clusters,
             offsets=np.append(starts, len(task)).astype(np.int64),
         )
 
@@ -210,7 +216,9 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
         if column is None:
             accepted = getattr(metric.target, "accepted", "")
-            hint = f"it reads the columns {accepted}" if accepted else None
+            hint = None
+            if accepted:
+                hint = f"it reads the columns {accepted}"
             raise MetricError(
                 f"{metric.label}: no rollout says what it needs", hint=hint
             )
@@ -270,9 +278,10 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
             return _labels_of(scores)
         if scores is not None:
             return scores
-        kind = "a label" if as_label else "a number"
+        kind = "a number"
         known = [*self.table.scores]
         if as_label:
+            kind = "a label"
             known += self.table.categories
         guess = did_you_mean(name, known, what="columns there are")
         raise MetricError(f"{metric.label}: no rollout has {kind} {name!r}: {guess}")
@@ -330,10 +339,13 @@ def _reads_label(metric: BoundMetric, name: str, *, is_number: bool) -> bool:
 
 def _complete_places(rows: TaskRows) -> NDArray[np.float64]:
     """Return each row's place, NaN where the row lacks any of the columns."""
-    held = np.ones(len(rows.values), dtype=bool)
+    is_complete = np.ones(len(rows.values), dtype=bool)
     for name, values in rows.columns.items():
-        held &= values >= 0 if name in rows.coded else ~np.isnan(values)
-    return np.where(held, rows.values, np.nan)
+        if name in rows.coded:
+            is_complete &= values >= 0
+        else:
+            is_complete &= ~np.isnan(values)
+    return np.where(is_complete, rows.values, np.nan)
 
 
 def _default_worth(rows: TaskRows) -> NDArray[np.float64]:
@@ -344,7 +356,9 @@ def _default_worth(rows: TaskRows) -> NDArray[np.float64]:
         same = np.logical_and.reduce([first == other for other in codes[1:]])
         return np.asarray(same, dtype=np.float64)
     numbers = [rows[name] for name in rows.columns if name not in rows.coded]
-    return numbers[-1] if numbers else np.zeros(len(rows.values))
+    if not numbers:
+        return np.zeros(len(rows.values))
+    return numbers[-1]
 
 
 def _all_labels(columns: Iterable[LabelColumn]) -> tuple[str, ...]:
@@ -365,4 +379,6 @@ def _labels_of(scores: NDArray[np.float64]) -> LabelColumn:
 
 def _spelt(label: str) -> str:
     """Give 1 and 1.0 one spelling."""
-    return f"{float(label):.12g}" if is_numeric(label) else label
+    if is_numeric(label):
+        return f"{float(label):.12g}"
+    return label

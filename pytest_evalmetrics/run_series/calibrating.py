@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -71,10 +71,7 @@ def calibrate(
     plan = plan_of(benchmark)
     recorded: dict[str, Runs] = {}
     if benchmark.spec.baseline is not None:
-        # a baseline that can't be read is no matter where runs are made now
-        with suppress(EvalMetricsError) if count else nullcontext():
-            reference = reference_of(benchmark, plan, **reading)
-            recorded = {} if reference is None else {**reference.runs}
+        recorded = _recorded_runs(benchmark, plan, may_fail=count > 0, **reading)
     several = recorded
     if count and benchmark.spec.runs:
         several = make_runs(benchmark, count, evaluate)
@@ -87,8 +84,9 @@ def calibrate(
     charts: list[dict[str, object]] = []
     runs_in_baseline = max(map(len, recorded.values()), default=1)
     for agent, runs in several.items():
-        shown = agent if len(several) > 1 else ""
-        if shown:
+        shown = ""
+        if len(several) > 1:
+            shown = agent
             lines.append(f"agent {agent}")
         lines += _flaky_tasks(benchmark, runs)
         for metric in _metrics_of(benchmark, plan, runs, runs_in_baseline):
@@ -103,6 +101,22 @@ def calibrate(
                 lines.append(f"  {proposal.why}")
                 proposal.add_to(settings)
     return lines, settings, charts
+
+
+def _recorded_runs(
+    benchmark: Benchmark, plan: metrics.Plan, *, may_fail: bool, **reading: Any
+) -> dict[str, Runs]:
+    """Return the runs of the baseline, by agent; none if it can't be read and may fail."""
+    try:
+        reference = reference_of(benchmark, plan, **reading)
+    except EvalMetricsError:
+        # a baseline that can't be read is no matter where runs are made now
+        if not may_fail:
+            raise
+        return {}
+    if reference is None:
+        return {}
+    return {**reference.runs}
 
 
 class _MetricNoise(msgspec.Struct, frozen=True):
@@ -141,24 +155,26 @@ def _metrics_of(
         if len(errors) < len(facts):
             yield _MetricNoise(text, noise=None)
             continue
-        values = tuple(
-            float(compared.current or 0.0) for compared in facts[: len(runs)]
-        )
+        of_each_run = facts[: len(runs)]
+        values = tuple(float(compared.current or 0.0) for compared in of_each_run)
+        variance_of_difference = float(np.mean(np.square(errors)))
+        on_unit = all(0 <= value <= 1 for value in values)
         noise = Noise(
             values=values,
-            tasks=math.sqrt(float(np.mean(np.square(errors))) / 2),
+            tasks=math.sqrt(variance_of_difference / 2),
             pooled=runs_in_baseline > 1 and plan.names.bind(text).unbiased,
-            is_rate=declarations.may_be_rate(benchmark.spec, text)
-            and all(0 <= value <= 1 for value in values),
+            is_rate=on_unit and declarations.may_be_rate(benchmark.spec, text),
         )
-        of_reward = text in benchmark.spec.metrics and "/" not in text
-        yield _MetricNoise(
+        measured = _MetricNoise(
             text,
             noise,
             alone=_failed(alone, text),
             others=_failed(others, text),
-            judge=judge if of_reward else 0.0,
         )
+        is_of_reward = text in benchmark.spec.metrics and "/" not in text
+        if is_of_reward:
+            measured = structs.replace(measured, judge=judge)
+        yield measured
 
 
 def _chart(metric: _MetricNoise, noise: Noise, agent: str) -> dict[str, object]:
@@ -204,17 +220,17 @@ def _checks(
     benchmark: Benchmark, plan: metrics.Plan, run: RolloutTable, others: Runs
 ) -> dict[str, Check]:
     """Hold a run against other runs, by the gate and its settings as they are."""
-    pooled, *each = (
-        metrics.Pairing(plan, run, metrics.align(run, other)[0], run.counts)
-        for other in (pool(others), *others)
-    )
+    with_pooled = _pairing(plan, run, pool(others))
+    with_each = [_pairing(plan, run, other) for other in others]
     gated: dict[str, Gated] = {}
     for text in dict.fromkeys((*benchmark.spec.gated, *benchmark.spec.thresholds)):
         with suppress(MetricError):  # of a hook, or of a judge
             metric = plan.names.bind(text)
-            pairing = pooled if metric.unbiased else each[-1]
+            pairing = with_each[-1]
+            if metric.unbiased:
+                pairing = with_pooled
             gated[text] = Gated(
-                compared=comparison_input(benchmark, text, pairing, each),
+                compared=comparison_input(benchmark, text, pairing, with_each),
                 own=own_rule_of(benchmark, text),
                 min_coverage=0.0,
             )
@@ -225,6 +241,13 @@ def _checks(
         look=None,
     )
     return dict(zip(gated, checks, strict=True))
+
+
+def _pairing(
+    plan: metrics.Plan, run: RolloutTable, other: RolloutTable
+) -> metrics.Pairing:
+    aligned, _ = metrics.align(run, other)
+    return metrics.Pairing(plan, run, aligned, run.counts)
 
 
 def _failed(compared: Sequence[dict[str, Check]], text: str) -> tuple[int, int]:
@@ -275,7 +298,9 @@ def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
     named = [f"{table.tasks[at]} ({passes[at]} of {table.counts[at]})" for at in flaky]
     have = of_many(len(flaky), len(table.tasks), "task", "has")
     text = f"flaky: {have} rollouts that pass and rollouts that fail"
-    yield f"{text}: {listed(named, _NAMED)}" if named else text
+    if named:
+        text += f": {listed(named, _NAMED)}"
+    yield text
 
 
 # -- in words --------------------------------------------------------------------------------
@@ -319,4 +344,6 @@ def _largest_part(noise: Noise, judge: float) -> str:
     """Name what moves a run's value most."""
     if judge**2 > max(noise.tasks**2 / 2, noise.runs**2):
         return "of the judge"
-    return "between runs" if noise.runs > noise.tasks else "of rollouts"
+    if noise.runs > noise.tasks:
+        return "between runs"
+    return "of rollouts"

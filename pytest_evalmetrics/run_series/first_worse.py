@@ -95,12 +95,19 @@ def first_worse(
         return "no run is worse than those before it (p = 1)", 1.0
     if change.p >= rule.alpha:
         return f"no run is worse than those before it (p = {change.p:.2g})", change.p
+    return _described(change, values, names), change.p
+
+
+def _described(
+    change: _Change, values: NDArray[np.float64], names: Sequence[str]
+) -> str:
+    """Say which run is the first worse one, and how sure that is."""
     before = values[: change.first].mean()
     after = values[change.first :].mean()
     share = 100 * change.shares[change.first - 1]
     words = (
         f"{names[change.first]} is the first worse run, {share:.3g} % sure: from "
-        f"{before:.4g} to {after:.4g} over {many(tasks, 'task')} "
+        f"{before:.4g} to {after:.4g} over {many(values.shape[1], 'task')} "
         f"(p = {change.p:.2g} that nothing changed)"
     )
     low, high = _sure_range(change)
@@ -108,7 +115,7 @@ def first_worse(
         words += (
             f"; {100 * _SURE:g} % sure: one of {names[low + 1]} to {names[high + 1]}"
         )
-    return words, change.p
+    return words
 
 
 def _likeliest_change(values: NDArray[np.float64], *, lower: bool) -> _Change | None:
@@ -117,28 +124,30 @@ def _likeliest_change(values: NDArray[np.float64], *, lower: bool) -> _Change | 
     badness = values.mean(axis=1)
     if not lower:
         badness = -badness
-    scale = _error_of_one_run(values)
+    error = _error_of_one_run(values)
     is_rate = bool(((values >= 0) & (values <= 1)).all())
-    prior = run_noise.prior_of(scale, is_rate=is_rate)
-    variance = scale**2 + prior.sds**2
+    prior = run_noise.prior_of(error, is_rate=is_rate)
+    # of one run's value, for each noise between runs, shape (noises,)
+    variance = error**2 + prior.sds**2
     splits = [_Split.of(badness, at) for at in range(1, runs)]
     rest = np.array([split.rest for split in splits])
-    # of each place, shape (places, 1), and each noise
+    drops = np.array([split.drop for split in splits])
+    # of each place and each noise, shape (places, noises)
     log_likelihood = -rest[:, None] / (2 * variance)
     log_likelihood -= (runs - 2) / 2 * np.log(variance)
     log_likelihood += np.log(prior.weights)
-    weights = np.exp(log_likelihood - log_likelihood.max())
-    drops = np.array([split.drop for split in splits])
-    by_place = np.where(drops > 0, weights.sum(axis=1), 0.0)
-    if not by_place.any():
+    likelihood = np.exp(log_likelihood - log_likelihood.max())
+    of_places = np.where(drops > 0, likelihood.sum(axis=1), 0.0)
+    if not of_places.any():
         return None
-    at = int(by_place.argmax())
-    first = at + 1
-    errors = np.sqrt(variance * (1 / first + 1 / (runs - first)))
-    noise = weights[at] / weights[at].sum()
+    likeliest = int(of_places.argmax())
+    first = likeliest + 1
+    errors_of_drop = np.sqrt(variance * (1 / first + 1 / (runs - first)))
+    noise_weights = likelihood[likeliest] / likelihood[likeliest].sum()
+    p = run_noise.tail_of(float(drops[likeliest]), errors_of_drop, noise_weights)
     # any of the places may be the likeliest
-    p = (runs - 1) * run_noise.tail_of(float(drops[at]), errors, noise)
-    return _Change(first=first, shares=by_place / by_place.sum(), p=min(1.0, p))
+    p_of_any = min(1.0, (runs - 1) * p)
+    return _Change(first=first, shares=of_places / of_places.sum(), p=p_of_any)
 
 
 def _error_of_one_run(values: NDArray[np.float64]) -> float:
@@ -172,11 +181,12 @@ class _Split(msgspec.Struct, frozen=True):
 def _sure_range(change: _Change) -> tuple[int, int]:
     """Widen the place of the change until it is sure to lie within."""
     shares = change.shares
-    low = high = change.first - 1
+    last = len(shares) - 1
+    low = change.first - 1
+    high = low
     while shares[low : high + 1].sum() < _SURE:
-        left = shares[low - 1] if low else -1.0
-        right = shares[high + 1] if high + 1 < len(shares) else -1.0
-        if left > right:
+        # towards the likelier neighbour
+        if high == last or (low > 0 and shares[low - 1] > shares[high + 1]):
             low -= 1
         else:
             high += 1
@@ -190,22 +200,31 @@ def _task_values(
     metric = plan.names.bind(text)
     runs = []
     for table in tables:
-        aligned = metrics.align(tables[-1], table)[0]
-        rewards = metrics.SampleSource(aligned, plan.spec.reward).sample(metric).rewards
-        parts = metric.parts(rewards)
+        aligned, _ = metrics.align(tables[-1], table)
+        source = metrics.SampleSource(aligned, plan.spec.reward)
+        parts = metric.parts(source.sample(metric).rewards)
         if parts is None or parts.combine is not None:
             raise DataError(f"{text} is not a mean over tasks: name one with --metric")
-        names = [
-            str(task)
-            for task, held in zip(aligned.tasks, parts.held, strict=True)
-            if held
-        ]
-        runs.append(dict(zip(names, parts.values[parts.held].tolist(), strict=True)))
+        value_of_task: dict[str, float] = {}
+        for place in np.flatnonzero(parts.held).tolist():
+            value_of_task[str(aligned.tasks[place])] = float(parts.values[place])
+        runs.append(value_of_task)
     common = [task for task in runs[-1] if all(task in run for run in runs)]
-    return np.array([[run[task] for task in common] for run in runs], dtype=np.float64)
+    values = np.empty((len(runs), len(common)))
+    for row, value_of_task in enumerate(runs):
+        values[row] = [value_of_task[task] for task in common]
+    return values
 
 
 # -- the runs of commits ---------------------------------------------------------------------
+
+
+class _CommitRun(msgspec.Struct, frozen=True):
+    """The artifacts of one commit."""
+
+    place: int  # of the commit among all
+    name: str
+    path: str
 
 
 def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
@@ -219,17 +238,28 @@ def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
     commits = _git("rev-parse", f"{first}^{{commit}}")
     commits += _git("rev-list", "--reverse", "--first-parent", f"{first}..{last}")
     runs = []
-    for at, commit in enumerate(commits):
-        places = (pattern.replace("{commit}", commit[:digits]) for digits in _SHORT)
-        path = next((place for place in places if Path(place).exists()), None)
+    for place, commit in enumerate(commits):
+        path = _artifacts_of(commit, pattern)
         if path is not None:
-            runs.append((at, commit[:7], path))
-    notes = [
-        f"{many(at - before - 1, 'commit')} without artifacts between {earlier} and {name}"
-        for (before, earlier, _), (at, name, _) in pairwise(runs)
-        if at - before > 1
-    ]
-    return [name for _, name, _ in runs], [path for _, _, path in runs], notes
+            runs.append(_CommitRun(place, commit[:7], path))
+    notes = []
+    for earlier, later in pairwise(runs):
+        between = later.place - earlier.place - 1
+        if between:
+            notes.append(
+                f"{many(between, 'commit')} without artifacts between {earlier.name} "
+                f"and {later.name}"
+            )
+    return [run.name for run in runs], [run.path for run in runs], notes
+
+
+def _artifacts_of(commit: str, pattern: str) -> str | None:
+    """Return the artifacts that are named by a commit, or by its first digits."""
+    for digits in _SHORT:
+        path = pattern.replace("{commit}", commit[:digits])
+        if Path(path).exists():
+            return path
+    return None
 
 
 def _git(*args: str) -> list[str]:

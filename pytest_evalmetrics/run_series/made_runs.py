@@ -34,11 +34,16 @@ def _answered_again(
     """Let a model or target answer the rows anew for each run."""
     spec = benchmark.spec
     samples = spec.num_samples
-    attempts = samples.most if isinstance(samples, Rounds) else samples or 1
+    if isinstance(samples, Rounds):
+        attempts = samples.most
+    else:
+        attempts = samples or 1
     expect = replace(spec.expect, rollouts=None)
     scorers = _judging_repeatedly(benchmark, 2)
     # the journal answers the runs before, if there is one
-    first = count if spec.forgets else 1
+    first = 1
+    if spec.forgets:
+        first = count
     for run in range(first, count + 1):
         longer = benchmark.but(
             scorers=scorers, expect=expect, num_samples=attempts * run

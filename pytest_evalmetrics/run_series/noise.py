@@ -41,16 +41,20 @@ class Noise(msgspec.Struct, frozen=True):
     @property
     def further(self) -> float:
         """The variance of a drop, as a multiple of that of one run's value."""
-        reference = len(self.values) if self.pooled else 1
-        return 1 + 1 / reference
+        runs_of_reference = 1
+        if self.pooled:
+            runs_of_reference = len(self.values)
+        return 1 + 1 / runs_of_reference
 
     def against(self, drop: float, level: float = 0.95) -> run_noise.RunNoise:
         """Hold a drop against the noise."""
         se = self.tasks * math.sqrt(self.further)
         if se:
             log_p = normal_log_sf(drop / se)
+        elif drop > 0:
+            log_p = -math.inf
         else:
-            log_p = 0.0 if drop <= 0 else -math.inf
+            log_p = 0.0
         runs = run_noise.Runs(self.values, self.pooled, 1.0, is_rate=self.is_rate)
         return run_noise.with_run_noise(
             runs, drop=drop, log_p=log_p, se=se, alpha=0.01, level=level
@@ -74,7 +78,9 @@ class Noise(msgspec.Struct, frozen=True):
         """Return the chance that a rule fails a further run, though nothing changed."""
         if not rule.tests:
             allowed = rule.allowed(float(np.mean(self.values)))
-            return self.chance(rule.max_drop if allowed is None else allowed)
+            if allowed is None:
+                allowed = rule.max_drop
+            return self.chance(allowed)
         if self.pooled:
             proven = self.drop(rule.alpha)
         else:

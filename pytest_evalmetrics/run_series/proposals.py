@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.gate_keys import Threshold
 
 _POWER = 0.8
+_DECIMALS = 1e4  # of a proposed bound
 _MORE_ALARMS = 1.2  # times the level: what is less is no reason to change a file
 
 
@@ -92,16 +93,18 @@ def _more_samples(
     benchmark: Benchmark, noise: Noise, rule: RuleSettings, drop: float, attempts: int
 ) -> Iterator[Proposal]:
     """Propose the attempts that show a drop with the usual power."""
-    per_drop = -normal_ppf(rule.alpha) + normal_ppf(_POWER)
-    allowed = (drop / per_drop) ** 2 / noise.further - noise.runs**2
-    needed = rollouts_for(attempts * noise.tasks**2, allowed)
+    errors_of_drop = -normal_ppf(rule.alpha) + normal_ppf(_POWER)
+    variance = (drop / errors_of_drop) ** 2 / noise.further
+    needed = rollouts_for(attempts * noise.tasks**2, variance - noise.runs**2)
     seen = f"a drop of {drop:g} with {percent(_POWER)} power"
     if needed is None and drop > 0:
         yield Proposal(
             f"no num_samples shows {seen}: compare with more runs, or more tasks"
         )
     elif needed is not None and needed > attempts:
-        key = ("num_samples",) if benchmark.spec.answers is not None else ()
+        key: tuple[str, ...] = ()
+        if benchmark.spec.answers is not None:
+            key = ("num_samples",)
         why = f"num_samples: {needed} shows {seen}; now {attempts}"
         yield Proposal(why, key, f"{needed}")
 
@@ -113,16 +116,23 @@ def _wider_bounds(
     noise = structs.replace(noise, pooled=True)
     mean = float(np.mean(noise.values))
     room = noise.drop(rule.alpha)
-    for bound, sign in ((threshold.min, 1), (threshold.max, -1)):
-        if bound is None or sign * (mean - bound) >= room:
+    key: tuple[str, ...] = ()
+    if threshold.min is None or threshold.max is None:
+        key = ("thresholds", text)
+    for bound, comparison, sign in (
+        (threshold.min, ">=", 1),
+        (threshold.max, "<=", -1),
+    ):
+        if bound is None:
             continue
-        new = sign * math.floor(sign * (mean - sign * room) * 1e4) / 1e4
-        value = f"{'>=' if sign > 0 else '<='} {new:g}"
-        missed = percent(noise.chance(sign * (mean - bound)))
+        distance = sign * (mean - bound)
+        if distance >= room:
+            continue
+        # away from the mean, to four decimals
+        new = sign * math.floor((sign * mean - room) * _DECIMALS) / _DECIMALS
+        value = f"{comparison} {new:g}"
         why = (
             f"threshold {value} fails {percent(rule.alpha)} of such runs, "
-            f"{threshold} {missed}"
+            f"{threshold} {percent(noise.chance(distance))}"
         )
-        is_single = None in (threshold.min, threshold.max)
-        key = ("thresholds", text) if is_single else ()
         yield Proposal(why, key, f'"{value}"')

@@ -87,11 +87,15 @@ def _with_value(lines: list[str], edit: _Edit) -> str:
         replaced = re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", edit.value, rest)
         lines[at] = head + replaced
     elif rest.startswith("{"):
-        comma = "" if rest[1:].lstrip().startswith("}") else ", "
-        lines[at] = f"{head}{{{new}{comma}{rest[1:]}"
+        others = rest[1:]
+        comma = ", "
+        if others.lstrip().startswith("}"):
+            comma = ""
+        lines[at] = f"{head}{{{new}{comma}{others}"
     elif rest and not rest.startswith("#"):
         lines[at] = f"{head}{{{new}}}"
     else:
-        indent = re.match(r"\s*", lines[at + 1])
-        lines.insert(at + 1, f"{indent[0] if indent else ''}{new}")
+        following = lines[at + 1]
+        indent = following[: len(following) - len(following.lstrip())]
+        lines.insert(at + 1, f"{indent}{new}")
     return "\n".join(lines)

@@ -1,8 +1,10 @@
 """Prompts: a text, messages, and columns that hold messages."""
 
+import sys
+
 import pytest
 
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.errors import EvalMetricsError, RowError
 from pytest_evalmetrics.ext import compile_prompt
 
 USER = {"role": "user", "content": "hi"}
@@ -127,3 +129,9 @@ def test_what_no_row_can_be_asked(template, row, kind):
 def test_a_message_without_a_role_is_named_by_its_place():
     with pytest.raises(RowError, match=r"message 2 of the prompt is 5, without a role"):
         ask(["{{ messages }}"], messages=[USER, 5])
+
+
+def test_without_the_extra_the_place_of_the_prompt_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pytest_evalmetrics.expressions", None)
+    with pytest.raises(EvalMetricsError, match="a prompt_template needs"):
+        compile_prompt("{{ q }}")

@@ -1,0 +1,115 @@
+"""Sentences about churn and separators, and checks that name the first of their tasks."""
+
+import pytest
+from msgspec import structs
+
+from pytest_evalmetrics.model.behaviour import AnswerDistance, Churn
+from pytest_evalmetrics.model.comparison import ComparisonFacts
+from pytest_evalmetrics.model.reasons import TaskListChanged
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.separators import Separator
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.reports.sentences.behaviour import churn_text
+from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.separators import (
+    separator_basis,
+    separator_text,
+)
+
+CHURN = Churn(
+    tasks=40,
+    changed=0.625,
+    floor=0.25,
+    distance=0.3125,
+    distance_floor=0.125,
+    p=0.001,
+    is_significant=True,
+)
+CHANGED = "62.5 % of answers changed in 40 tasks with the same score"
+
+
+@pytest.mark.parametrize(
+    ("measure", "far", "near"),
+    [
+        (AnswerDistance.WORDS, "31.2 % of their words", "12.5 %"),
+        (AnswerDistance.EDIT, "31.2 % of their characters", "12.5 %"),
+        (AnswerDistance.EMBEDDINGS, "a cosine distance of 0.312", "0.125"),
+    ],
+)
+def test_churn_stands_beside_that_of_one_run(measure, far, near):
+    churn = structs.replace(CHURN, measure=measure)
+    floor = f"two answers of one run: 25 %, by {near}"
+    assert churn_text(churn) == f"{CHANGED}, by {far} ({floor})"
+
+
+def test_churn_without_a_second_rollout_has_nothing_beside_it():
+    churn = structs.replace(CHURN, floor=None, distance_floor=None)
+    assert churn_text(churn) == CHANGED
+
+
+SEPARATOR = Separator(
+    agent="",
+    field="kind",
+    value="hand",
+    tasks_with=10,
+    worse_with=9,
+    tasks_without=30,
+    worse_without=1,
+    odds=261.0,
+    p=0.00012,
+    fields=1,
+    values=4,
+)
+
+
+def test_a_separator_counts_tasks_with_its_value_and_without():
+    text = "kind hand (9 of 10 worse; others 1 of 30)"
+    assert separator_text(SEPARATOR) == text
+
+
+def test_a_separator_says_among_how_many_values_it_was_found():
+    text = "odds 261 : 1, p 0.00012; the surest of 1 field, 4 values"
+    assert separator_basis(SEPARATOR) == text
+
+
+TASKS = ("a", "b", "c", "d", "e")
+
+
+def check(*reasons, comparison=None):
+    return Check(
+        gate=Gate.BASELINE,
+        name="mean_reward",
+        verdict=Verdict.FAIL,
+        reasons=reasons,
+        comparison=comparison,
+    )
+
+
+def test_a_check_in_brief_names_three_proven_tasks_and_counts_all():
+    facts = ComparisonFacts(baseline=1.0, current=0.8, proven_tasks=TASKS)
+    short = brief(check(comparison=facts)).comparison
+    assert (short.proven_tasks, short.proven) == (("a", "b", "c"), 5)
+
+
+def test_a_check_in_brief_keeps_a_larger_count_of_proven_tasks():
+    facts = ComparisonFacts(baseline=1.0, current=0.8, proven_tasks=TASKS, proven=12)
+    assert brief(check(comparison=facts)).comparison.proven == 12
+
+
+def test_a_check_in_brief_names_three_tasks_of_each_list_of_a_reason():
+    changed = TaskListChanged(
+        expected=30,
+        lost=TASKS,
+        lost_count=5,
+        edited=TASKS[:2],
+        edited_count=2,
+        moved=(),
+        moved_count=0,
+        new=(),
+        new_count=0,
+        reward="reward",
+        is_covered=False,
+    )
+    (reason,) = brief(check(changed)).reasons
+    assert (reason.lost, reason.lost_count) == (("a", "b", "c"), 5)
+    assert (reason.edited, reason.edited_count) == (("a", "b"), 2)

@@ -3,13 +3,22 @@
 import pytest
 from msgspec import structs
 
-from pytest_evalmetrics.model.behaviour import AnswerDistance, Churn
+from pytest_evalmetrics.model.behaviour import (
+    AnswerDistance,
+    Churn,
+    FeatureChange,
+    FeatureKind,
+)
 from pytest_evalmetrics.model.comparison import ComparisonFacts
-from pytest_evalmetrics.model.reasons import TaskListChanged
+from pytest_evalmetrics.model.reasons import (
+    TaskListChanged,
+    WorseSlice,
+    WorseSlices,
+)
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.separators import Separator
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.reports.sentences.behaviour import churn_text
+from pytest_evalmetrics.reports.sentences.behaviour import change_text, churn_text
 from pytest_evalmetrics.reports.sentences.brief import brief
 from pytest_evalmetrics.reports.sentences.separators import (
     separator_basis,
@@ -72,6 +81,67 @@ def test_a_separator_says_among_how_many_values_it_was_found():
     assert separator_basis(SEPARATOR) == text
 
 
+def moved(kind, name, before, now, **more):
+    """A feature of 40 tasks that rose in 12 and fell in 3."""
+    return FeatureChange(
+        kind=kind,
+        name=name,
+        before=before,
+        now=now,
+        p=0.001,
+        is_significant=True,
+        tasks=40,
+        rose=12,
+        fell=3,
+        **more,
+    )
+
+
+IN_SHARES = "75 % of rollouts (25 % before)"
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            moved(FeatureKind.NUMBER, "tool_calls", 4, 5),
+            "25 % more tool calls (4 to 5)",
+        ),
+        (
+            moved(FeatureKind.NUMBER, "tool_calls", 5, 4),
+            "20 % fewer tool calls (5 to 4)",
+        ),
+        (moved(FeatureKind.NUMBER, "tool_calls", 0, 2), "tool calls from 0 to 2"),
+        (
+            moved(FeatureKind.TOOL, "book", 0.25, 0.75),
+            f"`book` is called in {IN_SHARES}",
+        ),
+        (
+            moved(FeatureKind.ORDER, "book", 0.25, 0.75, second="search"),
+            f"`book` before `search` in {IN_SHARES}, more often in 12 of 40 tasks",
+        ),
+        (
+            moved(FeatureKind.ORDER, "book", 0.75, 0.25, second="search"),
+            f"`search` before `book` in {IN_SHARES}, more often in 3 of 40 tasks",
+        ),
+        (
+            moved(FeatureKind.SHAPE, "book", 0.75, 0.25),
+            f"`book` is called with unusual arguments in {IN_SHARES}",
+        ),
+        (
+            moved(FeatureKind.LANGUAGE, "de", 0.25, 0.75),
+            f"answers in de in {IN_SHARES}",
+        ),
+        (
+            moved(FeatureKind.STOP, "length", 0.25, 0.75),
+            f"end by length in {IN_SHARES}",
+        ),
+    ],
+)
+def test_a_feature_that_moved_has_its_sentence(change, text):
+    assert change_text(change) == text
+
+
 TASKS = ("a", "b", "c", "d", "e")
 
 
@@ -113,3 +183,17 @@ def test_a_check_in_brief_names_three_tasks_of_each_list_of_a_reason():
     (reason,) = brief(check(changed)).reasons
     assert (reason.lost, reason.lost_count) == (("a", "b", "c"), 5)
     assert (reason.edited, reason.edited_count) == (("a", "b"), 2)
+
+
+def test_a_check_in_brief_names_three_tasks_of_each_slice_that_got_worse():
+    worse = WorseSlice(
+        name="mean_reward[lang=de]",
+        before=1.0,
+        now=0.5,
+        p=0.001,
+        tasks=10,
+        worse=5,
+        worst=TASKS,
+    )
+    (reason,) = brief(check(WorseSlices(slices=(worse,), count=1, of=4))).reasons
+    assert reason.slices == (structs.replace(worse, worst=("a", "b", "c")),)

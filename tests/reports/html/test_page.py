@@ -268,28 +268,40 @@ def test_the_way_back_restores_the_search_and_the_place(failing):
     assert failing.texts("main tbody a") == ["part-3"]
 
 
-def test_several_agents_are_held_against_each_other(browser, pages):
+RECORDED_AT = "2023-11-14 22:13:20 UTC"
+
+
+@pytest.fixture
+def two_agents(browser, pages):
+    """The page of five benchmarks of two agents, of which one fails."""
     browser.open(pages("agents"))
-    assert (
-        browser.texts("section[aria-labelledby=agents] thead th")[2] == "weak (5 red)"
-    )
-    first = browser.texts("section[aria-labelledby=agents] tbody tr:first-child td")
+    return browser
+
+
+def test_several_agents_stand_beside_each_other(two_agents):
+    table = "section[aria-labelledby=agents]"
+    assert two_agents.texts(f"{table} thead th")[2] == "weak (5 red)"
+    first = two_agents.texts(f"{table} tbody tr:first-child td")
     assert [cell.split() for cell in first[1:]] == [
         ["✕", "Fail", "0.5000"],
         ["✓", "Pass", "1"],
     ]
-    assert "FAIL 5 of 5 failing benchmarks: weak, mean_reward" in browser.text(
-        ".causes"
-    )
-    assert "2023-11-14 22:13:20 UTC" in browser.text(".brand")
-    browser.go("all.bench.yaml::b1")
-    assert "2023-11-14 22:13:20 UTC" in browser.text(".brand")
-    assert (
-        "Tasks of weak" in browser.texts("h2")[:3]
-    )  # the one that fails comes before the other
-    broken_down = browser.texts("section[aria-labelledby=a0-tasks] table.small")[-1]
+    cause = "FAIL 5 of 5 failing benchmarks: weak, mean_reward"
+    assert cause in two_agents.text(".causes")
+
+
+def test_the_time_of_the_run_stands_on_each_view(two_agents):
+    assert RECORDED_AT in two_agents.text(".brand")
+    two_agents.go("all.bench.yaml::b1")
+    assert RECORDED_AT in two_agents.text(".brand")
+
+
+def test_the_agent_that_fails_comes_before_the_other(two_agents):
+    two_agents.go("all.bench.yaml::b1")
+    assert "Tasks of weak" in two_agents.texts("h2")[:3]
+    *_, broken_down = two_agents.texts("section[aria-labelledby=a0-tasks] table.small")
     assert "hard\t4\t1\t0\t\N{MINUS SIGN}1\t4\t0\neasy\t4\t1\t1\t0\t0\t0" in broken_down
-    assert browser.messages() == []
+    assert two_agents.messages() == []
 
 
 def test_a_task_and_an_attempt_have_an_address(browser, pages):

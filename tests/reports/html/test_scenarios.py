@@ -36,17 +36,24 @@ def _first_task(browser):
 # -- the five questions ----------------------------------------------------------------------
 
 
-def test_one_benchmark_answers_the_five_questions(shown):
-    browser = shown("one")
-    head = browser.text(".verdict")
+def test_what_failed_and_by_how_much_stands_at_the_head(shown):
+    head = shown("one").text(".verdict")
     assert "ocr" in head
     assert "Fail" in head
     assert "mean_reward 0.9750 → 0.7375" in head
     assert "11 of 40 tasks worse, 1 better" in head
+
+
+def test_whether_it_is_real_and_what_to_do_stand_at_the_head(shown):
+    head = shown("one").text(".verdict")
     assert "unlikely to be noise (p = 0.0028)" in head
     assert "kind hand (10 of 10 tasks worse; others 1 of 30)" in head
     assert "What to do: fix the regression" in head
     assert "pytest x.bench.yaml::ocr" in head
+
+
+def test_the_task_that_lost_most_comes_first_with_its_answers(shown):
+    browser = shown("one")
     assert browser.texts(".task-list .open")[0].strip() == "line-0"
     row = browser.texts(".task-list tbody tr:first-child td")
     assert [cell.split() for cell in row[2:]] == [["1000"], ["1000", "✓", "right"], ["1#00", "✕", "wrong"]]  # fmt: skip
@@ -85,21 +92,29 @@ def _row_of(browser, name):
     return next(row for row in rows if f"{name}\n" in row)
 
 
-def test_twelve_benchmarks_of_three_agents_name_who_fails(shown):
+def test_of_twelve_benchmarks_the_worst_comes_first_with_its_change(shown):
     browser = shown("twelve")
     assert browser.text(".lead") == "Of 12 benchmarks, 5 fail."
     first = browser.text(".overview tbody tr")
     assert "bench-0" in first
-    assert "✕ bob" in first
     assert f"{MINUS}0.5000" in first
-    lost = _row_of(browser, "bench-1")
-    assert "eve: 30 rollouts have no finite reward" in lost
-    assert "ada, bob, eve: 10 of the baseline's 30 tasks" in _row_of(browser, "bench-2")
-    bounded = _row_of(browser, "bench-3")
-    assert "0.9667" in bounded
-    assert "\N{GREATER-THAN OR EQUAL TO} 0.99" in bounded
     assert "3 \N{MULTIPLICATION SIGN} 30" in first
     assert "pytest all.bench.yaml::bench-0" in browser.text(".reasons")
+
+
+def test_a_row_of_the_overview_names_the_agents_that_fail(shown):
+    browser = shown("twelve")
+    assert "✕ bob" in _row_of(browser, "bench-0")
+    lost = "eve: 30 rollouts have no finite reward"
+    assert lost in _row_of(browser, "bench-1")
+    dropped = "ada, bob, eve: 10 of the baseline's 30 tasks"
+    assert dropped in _row_of(browser, "bench-2")
+
+
+def test_a_row_of_the_overview_shows_the_bound_that_was_missed(shown):
+    row = _row_of(shown("twelve"), "bench-3")
+    assert "0.9667" in row
+    assert "\N{GREATER-THAN OR EQUAL TO} 0.99" in row
 
 
 def test_a_transcript_is_aligned_at_the_first_turn_that_differs(shown):

@@ -51,22 +51,25 @@ class Feature(msgspec.Struct, frozen=True):
 
 def features_of(before: RolloutTable, now: RolloutTable) -> Iterator[Feature]:
     """Make the features of two tables of behaviour, those of numbers first."""
+    yield from _of_numbers(before, now)
+    then = _sequences(before)
+    today = _sequences(now)
+    ranked = _ranked_tools(then, today)
+    yield from _of_tools(then, today, ranked[:_TOOLS])
+    yield from _of_shapes(then, today, ranked[:_TOOLS])
+    yield from _of_orders(then, today, ranked[:_ORDERED])
+    yield from _of_labels(before, now, FeatureKind.LANGUAGE, LANGUAGE)
+    yield from _of_labels(before, now, FeatureKind.STOP, STOP)
+
+
+def _of_numbers(before: RolloutTable, now: RolloutTable) -> Iterator[Feature]:
     for name, numbers in now.scores.items():
         if name not in before.scores:
             continue
         kind = FeatureKind.NUMBER
         if name in RATES:
             kind = FeatureKind.RATE
-        yield Feature(kind, name, before.scores[name], numbers)
-    yield from _of_tools(before, now)
-    for kind, column in ((FeatureKind.LANGUAGE, LANGUAGE), (FeatureKind.STOP, STOP)):
-        for label in _labels(before, now, column):
-            yield Feature(
-                kind,
-                label,
-                _is_label(before, column, label),
-                _is_label(now, column, label),
-            )
+        yield Feature(kind, name, before=before.scores[name], now=numbers)
 
 
 # -- tools -----------------------------------------------------------------------------------
@@ -85,20 +88,23 @@ class _Sequences(msgspec.Struct, frozen=True):
         column: Floats = values[self.codes] * self.is_read
         return column
 
+    def counted(self) -> Iterator[tuple[tuple[SeenCall, ...], int]]:
+        """Yield each distinct sequence, and how many rollouts have it."""
+        counts = np.bincount(self.codes, minlength=len(self.distinct))
+        yield from zip(self.distinct, counts.tolist(), strict=True)
+
     def rollouts_of(self) -> Counter[str]:
         """Count the rollouts that call each tool."""
-        counts = np.bincount(self.codes, minlength=len(self.distinct))
         rollouts: Counter[str] = Counter()
-        for calls, count in zip(self.distinct, counts.tolist(), strict=True):
+        for calls, count in self.counted():
             for name in {call.name for call in calls}:
                 rollouts[name] += count
         return rollouts
 
     def shapes_of(self, tool: str) -> Counter[str]:
         """Count the shapes of a tool's arguments."""
-        counts = np.bincount(self.codes, minlength=len(self.distinct))
         shapes: Counter[str] = Counter()
-        for calls, count in zip(self.distinct, counts.tolist(), strict=True):
+        for calls, count in self.counted():
             for call in calls:
                 if call.name == tool:
                     shapes[call.shape] += count
@@ -110,38 +116,61 @@ def _sequences(table: RolloutTable) -> _Sequences:
     return _Sequences(
         codes=category.codes,
         distinct=[seen_calls(label) for label in category.labels],
-        is_read=np.where(np.isnan(table.scores[NUMBERS[0]]), np.nan, 1.0),
+        is_read=_is_read(table),
     )
 
 
-def _of_tools(before: RolloutTable, now: RolloutTable) -> Iterator[Feature]:
-    then = _sequences(before)
-    today = _sequences(now)
+def _is_read(table: RolloutTable) -> Floats:
+    """Return 1 for each rollout with a transcript, and NaN for the others."""
+    return np.where(np.isnan(table.scores[NUMBERS[0]]), np.nan, 1.0)
+
+
+def _ranked_tools(then: _Sequences, today: _Sequences) -> list[str]:
+    """Return the tools, those that most rollouts of both sides call first."""
     rollouts = then.rollouts_of() + today.rollouts_of()
-    ranked = sorted(rollouts, key=lambda tool: (-rollouts[tool], tool))
-    tools = ranked[:_TOOLS]
+    return sorted(rollouts, key=lambda tool: (-rollouts[tool], tool))
+
+
+def _of_tools(
+    then: _Sequences, today: _Sequences, tools: Sequence[str]
+) -> Iterator[Feature]:
     for tool in tools:
         calls = _calls(tool)
-        yield Feature(FeatureKind.TOOL, tool, then.column(calls), today.column(calls))
+        yield Feature(
+            FeatureKind.TOOL, tool, before=then.column(calls), now=today.column(calls)
+        )
+
+
+def _of_shapes(
+    then: _Sequences, today: _Sequences, tools: Sequence[str]
+) -> Iterator[Feature]:
+    """Compare the usual shape of a tool's arguments, where it has several."""
     for tool in tools:
-        shapes = then.shapes_of(tool) or today.shapes_of(tool)
-        if len({*shapes, *today.shapes_of(tool)}) >= _FEWEST:
-            usual = max(shapes, key=lambda shape: (shapes[shape], shape))
-            has_shape = _has_shape(tool, usual)
-            yield Feature(
-                FeatureKind.SHAPE,
-                tool,
-                then.column(has_shape),
-                today.column(has_shape),
-            )
-    for first, second in combinations(sorted(ranked[:_ORDERED]), 2):
+        shapes_today = today.shapes_of(tool)
+        shapes = then.shapes_of(tool) or shapes_today
+        if len({*shapes, *shapes_today}) < _FEWEST:
+            continue
+        usual = max(shapes, key=lambda shape: (shapes[shape], shape))
+        has_shape = _has_shape(tool, usual)
+        yield Feature(
+            FeatureKind.SHAPE,
+            tool,
+            before=then.column(has_shape),
+            now=today.column(has_shape),
+        )
+
+
+def _of_orders(
+    then: _Sequences, today: _Sequences, tools: Sequence[str]
+) -> Iterator[Feature]:
+    for first, second in combinations(sorted(tools), 2):
         is_before = _is_before(first, second)
         yield Feature(
             FeatureKind.ORDER,
             first,
-            then.column(is_before),
-            today.column(is_before),
-            second,
+            before=then.column(is_before),
+            now=today.column(is_before),
+            second=second,
         )
 
 
@@ -191,9 +220,20 @@ def _labels(before: RolloutTable, now: RolloutTable, column: str) -> list[str]:
     return chosen[:_LABELS]
 
 
-def _is_label(table: RolloutTable, column: str, label: str) -> Floats:
+def _of_labels(
+    before: RolloutTable, now: RolloutTable, kind: FeatureKind, column: str
+) -> Iterator[Feature]:
+    for label in _labels(before, now, column):
+        yield Feature(
+            kind,
+            label,
+            before=_has_label(before, column, label),
+            now=_has_label(now, column, label),
+        )
+
+
+def _has_label(table: RolloutTable, column: str, label: str) -> Floats:
     category = table.categories[column]
     values = np.array([float(other == label) for other in category.labels])
-    is_read = np.where(np.isnan(table.scores[NUMBERS[0]]), np.nan, 1.0)
-    found: Floats = values[category.codes] * is_read
-    return found
+    labelled: Floats = values[category.codes] * _is_read(table)
+    return labelled

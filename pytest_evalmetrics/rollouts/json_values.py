@@ -26,6 +26,17 @@ def text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def is_json_text(value: JsonValue) -> bool:
+    """Check for text that is a JSON object or list."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(value)
+    except ValueError:
+        return False
+    return True
+
+
 def objects(value: JsonValue) -> list[JsonObject]:
     """Take the objects of a list; anything else has none."""
     if not isinstance(value, list):

@@ -37,7 +37,22 @@ _ERRORS: Final = (
 _FLAGS: Final = ("is_error", "has_error", "errored", "crashed")  # where they are true
 _STATUS: Final = "status"
 _CRASHED: Final = frozenset(
-    ("error", "errored", "crashed", "exception", "infrastructure_error", "infra_error")
+    (
+        "error",
+        "errored",
+        "crashed",
+        "exception",
+        "infrastructure_error",
+        "infra_error",
+        "skipped",
+        "cancelled",
+        "canceled",
+        "pending",
+        "not_run",
+        "not run",
+        "not_evaluated",
+        "unscored",
+    )
 )
 _ENDED: Final = "termination_reason"
 # tau2-bench's: neither the user's simulator nor the infrastructure is what is evaluated
@@ -89,7 +104,7 @@ def error_in(values: Mapping[str, JsonValue]) -> RolloutError | None:
 
 
 def _crashed(status: JsonValue) -> RolloutError | None:
-    """Take a status as an error where it says that the run crashed, and is no verdict."""
+    """Take a status as an error where it says that nobody judged: it crashed, was skipped."""
     if isinstance(status, str) and status.strip().casefold() in _CRASHED:
         return RolloutError(kind=f"status {status.strip()}")
     return None

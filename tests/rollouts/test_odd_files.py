@@ -9,6 +9,7 @@ from rollouts.odd_files_exports import EXPORTS
 from rollouts.odd_files_further import FURTHER
 from rollouts.odd_files_held_back import HELD_BACK
 from rollouts.odd_files_later import LATER
+from rollouts.odd_files_layouts import LAYOUTS
 from rollouts.odd_files_more import MORE
 from rollouts.odd_files_numbers import NUMBERS
 from rollouts.odd_files_unclear import UNCLEAR
@@ -98,6 +99,11 @@ def test_files_that_people_export_by_hand(name, tmp_path):
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_files_that_can_be_read_in_two_ways(name, tmp_path):
     check(UNCLEAR[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_files_in_the_layouts_of_tools(name, tmp_path):
+    check(LAYOUTS[name], tmp_path)
 
 
 @pytest.mark.parametrize("name", NUMBERS)

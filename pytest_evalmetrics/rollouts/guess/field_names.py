@@ -91,6 +91,12 @@ _EXTREMES_OF: Final = word_set(
 )
 _ERRORS_OF_MEANS: Final = word_set("stderr sem ci ci95")
 _ERRORS_IN_WORDS: Final = (("std", "err"), ("standard", "error"), ("std", "error"))
+_BETTER: Final = word_set(
+    "better maximize minimize maximise minimise direction objective"
+)
+_WAYS: Final = word_set(
+    "lower higher larger smaller maximize minimize maximise minimise direction objective"
+)
 _COUNTS: Final = word_set("n num number total count")
 _COUNTED_TASKS: Final = word_set("effective original samples docs rows")
 _STATUS: Final = word_set("status state finish stop reason phase stage")
@@ -126,12 +132,13 @@ _OUTPUT: Final = word_set(
     "contexts split"
 )
 _SAMPLE: Final = word_set(
-    "sample attempt trial epoch repeat repetition rollout run seed try iteration turn k"
+    "sample attempt trial epoch repeat repetition rollout run seed try iteration k"
 )
+_STEPS: Final = word_set("step timestep turn round checkpoint frame action move")
 _AGENT: Final = word_set("model agent system engine modell")
 _GROUP: Final = word_set(
     "subset split category subject lang language domain dataset suite benchmark "
-    "topic section type group source set field area sprache"
+    "topic section type group source set field area sprache turn"
 )
 _KINDS_OF_TASKS: Final = word_set(
     "difficulty level kind type tag tags priority severity weight points max size "
@@ -215,6 +222,12 @@ def is_error_of_a_mean(path: str) -> bool:
     return bool(_ERRORS_OF_MEANS.intersection(words)) or words[-2:] in _ERRORS_IN_WORDS
 
 
+def says_direction(path: str) -> bool:
+    """Check whether a field says which way a score is better, by its name."""
+    words = words_of(last_part(path))
+    return bool(_BETTER.intersection(words)) and bool(_WAYS.intersection(words))
+
+
 def counts_tasks(path: str) -> bool:
     """Check whether a number may be that of the tasks of a mean, by its name."""
     words = words_of(last_part(path))
@@ -281,6 +294,12 @@ def is_numbered_attempt(name: str) -> bool:
     if match is None or len(match.group(1)) == 1:
         return False
     return match.group(1).lower() in _SAMPLE | _ATTEMPT_LISTS
+
+
+def is_step_number(path: str) -> bool:
+    """Check whether a field numbers the parts of one attempt, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and bool(_STEPS.intersection(words))
 
 
 def stem_of_attempts(path: str) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.rollouts.guess.field_names import RewardName, reward_name
+from pytest_evalmetrics.rollouts.guess.verdict_words import meaning
 from pytest_evalmetrics.rollouts.name_words import word_set, words_of
 from pytest_evalmetrics.rollouts.number_texts import is_number_text
 from pytest_evalmetrics.rollouts.source import task_paths
@@ -72,6 +74,26 @@ def must_have_one_header(source: Source, columns: Mapping[str, SeenColumn]) -> N
         )
 
 
+def must_have_one_table(source: Source, column: SeenColumn | None) -> None:
+    """Refuse a CSV file with a second table below the first, by its header.
+
+    Raises
+    ------
+    DataError
+        If the reward, a number in other rows, is the name of a score in one.
+    """
+    if column is None:
+        return
+    for word in column.strange_words:
+        is_score = reward_name(word) <= RewardName.VERDICT
+        if _is_total(word) or (is_score and not meaning(word).is_known):
+            row = column.texts.index(word) + 1
+            raise source.error(
+                f"row {row} has {word!r} at {column.path!r}, as the header of a second table",
+                hint="keep one table in a file",
+            )
+
+
 def _counts_on(name: str, column: SeenColumn) -> bool:
     """Check whether a name is one of the ids below it: ``q0`` above ``q1``, ``q2``."""
     if not any(character.isdigit() for character in name) or not column.are_texts:
@@ -91,6 +113,8 @@ def must_have_no_total(
         If such a row's id is a word such as total or mean, and not all ids are.
     """
     paths = task_paths(spec.fields) or ((spec.keyed,) if spec.keyed else ())
+    if not paths:  # a person has to choose one of them
+        paths = tuple(path for path, column in columns.items() if column.are_texts)
     for path in paths:
         if path not in columns:
             continue

@@ -36,6 +36,7 @@ from pytest_evalmetrics.rollouts.guess.odd_rows import (
     must_have_header,
     must_have_no_total,
     must_have_one_header,
+    must_have_one_table,
 )
 from pytest_evalmetrics.rollouts.guess.rewards import (
     OPEN,
@@ -51,7 +52,7 @@ from pytest_evalmetrics.rollouts.guess.tasks import (
     question_of_keys,
     task_of_groups,
 )
-from pytest_evalmetrics.rollouts.json_values import lookup
+from pytest_evalmetrics.rollouts.json_values import is_json_text, lookup
 from pytest_evalmetrics.rollouts.name_words import last_part, word_set
 from pytest_evalmetrics.rollouts.not_judged import SIGNS, SIGNS_BESIDE, error_in
 from pytest_evalmetrics.rollouts.number_texts import NumberTexts
@@ -85,6 +86,13 @@ _ROWS_OF_FILE: Final = 100  # at least
 _FILES: Final = 200  # that are examined
 _MOSTLY: Final = 0.8  # of the rows are no errors
 _NAMES: Final = 20  # different names of scores
+_VALUES: Final = (
+    "value",
+    "score",
+    "result",
+    "rating",
+    "grade",
+)  # of a line with a name
 # the keys of a document that is a server's error, and those with its words
 _MESSAGES_OF_ERRORS: Final = word_set(
     "message error detail msg title description reason"
@@ -239,6 +247,7 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     if recognise(source).name == "csv":
         must_have_one_header(source, best.columns)
         must_have_header(source, best.columns, proposal.spec.fields)
+        must_have_one_table(source, best.columns.get(proposal.reward or ""))
     must_have_no_total(source, best.columns, proposal.spec)
     return structs.replace(
         proposal,
@@ -368,18 +377,8 @@ def _json_texts(rows: Sequence[Mapping[str, JsonValue]]) -> tuple[str, ...]:
     """Find the fields in which each row has an object or a list as text."""
     names = rows[0] if rows else {}
     return tuple(
-        name for name in names if all(_is_json_text(row.get(name)) for row in rows)
+        name for name in names if all(is_json_text(row.get(name)) for row in rows)
     )
-
-
-def _is_json_text(value: JsonValue) -> bool:
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        json.loads(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _candidate(
@@ -559,7 +558,7 @@ def _pivot(columns: Mapping[str, SeenColumn]) -> PivotSpec | None:
     values = [
         column
         for path, column in columns.items()
-        if path in ("value", "score") and (column.numbers is not None)
+        if last_part(path) in _VALUES and column.numbers is not None
     ]
     if not names or not values:
         return None

@@ -23,9 +23,11 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     may_be_a_count,
     may_hold_a_verdict_in_words,
     reward_name,
+    says_direction,
     stem_of_attempts,
 )
 from pytest_evalmetrics.rollouts.guess.verdict_words import Meaning, meaning
+from pytest_evalmetrics.rollouts.json_values import is_json_text
 from pytest_evalmetrics.rollouts.number_texts import approximate, is_quotient
 
 if TYPE_CHECKING:
@@ -251,7 +253,7 @@ def _hint_of_texts(columns: Mapping[str, SeenColumn], taken: Collection[str]) ->
         if path in taken or not column.are_texts:
             continue
         example = column.texts[0].strip()
-        if example.startswith(("{", "[")):
+        if is_json_text(example):
             return f"{path} holds JSON as text: write what it holds as fields"
         if reward_name(path) <= RewardName.VERDICT and len(example) <= _WORD:
             return f"{path} holds texts such as {example!r}: write them as numbers"
@@ -259,10 +261,13 @@ def _hint_of_texts(columns: Mapping[str, SeenColumn], taken: Collection[str]) ->
 
 
 def _doubt(columns: Mapping[str, SeenColumn], reward: RewardCandidate) -> str:
-    """Say what the fields beside a score show it to be: points, or a mean; else nothing."""
+    """Say what speaks against a score beside it: points, directions, a mean; else nothing."""
     maximum = _varying_maximum(columns, reward)
     if maximum is not None:
         return f"of {maximum}, which varies: write their quotient"
+    direction = _varying_direction(columns, reward)
+    if direction is not None:
+        return f"better as {direction} says, which varies: select rows with where:"
     sign = _sign_of_a_mean(columns, reward)
     return "" if sign is None else f"with {sign}: a mean over several tasks?"
 
@@ -276,6 +281,18 @@ def _varying_maximum(
         if path.rpartition(".")[0] != above or path == reward.path:
             continue
         if is_maximum(path) and column.distinct > 1 and _bounds(column, reward):
+            return path
+    return None
+
+
+def _varying_direction(
+    columns: Mapping[str, SeenColumn], reward: RewardCandidate
+) -> str | None:
+    """Find the field that says which way a score is better, if that varies."""
+    above = reward.path.rpartition(".")[0]
+    for path, column in columns.items():
+        is_beside = path.rpartition(".")[0] == above
+        if is_beside and says_direction(path) and column.distinct > 1:
             return path
     return None
 

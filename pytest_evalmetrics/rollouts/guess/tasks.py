@@ -19,6 +19,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     is_output,
     is_question,
     is_sample,
+    is_step_number,
     reward_name,
     task_name,
 )
@@ -133,21 +134,9 @@ def choose_task(
         )
     best = _most_telling(rows, candidates, is_nested=is_nested)
     paths, sample = _with_attempts(rows, best, question, agent)
-    similar = columns[best].similar
-    if similar is not None:
-        return _of_similar_ids(best, similar)
-    regular = _regular_column(rows, best, verdicts)
-    if regular is not None:
-        return _of_regular_rows(columns[best], columns[regular])
-    title = _unclear_title(rows, paths, sample)
-    if title is not None:
-        return TaskChoice(
-            paths=(),
-            reason=f"task: not clear, {best} is the same under several {title}",
-            question=f"[{title}, {best}], or {best} if each {title} is an attempt?",
-            agent=agent,
-            is_open=True,
-        )
+    doubt = _doubt(rows, best, _Found(paths, sample, agent), verdicts)
+    if doubt is not None:
+        return doubt
     others = [path for path in candidates if path not in (*paths, best)][: _SHOWN - 1]
     if not paths:
         alternatives = " or ".join(others) or "another field"
@@ -163,6 +152,40 @@ def choose_task(
         sample=sample,
         agent=agent,
         content=_content(rows, paths, question, agent),
+    )
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """The fields that were found: the parts of the task, the attempt and the agent."""
+
+    paths: tuple[str, ...]
+    sample: str | None
+    agent: str | None
+
+
+def _doubt(
+    rows: _Rows, best: str, found: _Found, verdicts: Collection[str]
+) -> TaskChoice | None:
+    """Ask about a task that may be meant otherwise; None if nothing speaks against it."""
+    columns = rows.columns
+    similar = columns[best].similar
+    if similar is not None:
+        return _of_similar_ids(best, similar)
+    divider = _divider(rows, found, verdicts)
+    if divider is not None:
+        return _of_divided_rows(best, columns[divider], found.agent)
+    regular = _regular_column(rows, best, verdicts)
+    if regular is not None:
+        return _of_regular_rows(columns[best], columns[regular])
+    title = _unclear_title(rows, found.paths, found.sample)
+    if title is None:
+        return None
+    return TaskChoice(
+        paths=(),
+        reason=f"task: not clear, {best} is the same under several {title}",
+        question=f"[{title}, {best}], or {best} if each {title} is an attempt?",
+        agent=found.agent,
+        is_open=True,
     )
 
 
@@ -203,6 +226,22 @@ def _of_similar_ids(path: str, ids: tuple[str, str]) -> TaskChoice:
         paths=(),
         reason=f"task: not clear, {path} has {first} and {second}",
         question=f"{path} if {first} and {second} are two tasks; else make them one",
+        is_open=True,
+    )
+
+
+def _of_divided_rows(task: str, divider: SeenColumn, agent: str | None) -> TaskChoice:
+    """Ask about a field of words that tells the rows of each task apart."""
+    words = listed(sorted(set(divider.texts)), _NAMES)
+    path = divider.path
+    return TaskChoice(
+        paths=(),
+        reason=f"task: not clear, the rows of each {task} are told apart by {path}",
+        question=(
+            f"[{task}, {path}] if each is a task of its own; {task} if {path} ({words}) "
+            "names attempts; or select one with where:"
+        ),
+        agent=agent,
         is_open=True,
     )
 
@@ -408,6 +447,39 @@ def _with_attempts(
     if has_own_questions:
         return (), None
     return (task,), None
+
+
+def _divider(rows: _Rows, found: _Found, verdicts: Collection[str]) -> str | None:
+    """Find the field that tells the rows of each task apart, but names no attempt.
+
+    It may name the metric, the judge, the variant of a prompt, a step or a setting.
+    """
+    group = list(found.paths)
+    if found.agent is not None:
+        group.append(found.agent)
+    has_one_path = len(found.paths) == 1
+    if not has_one_path or found.sample is not None or rows.are_apart(group):
+        return None
+    for path, column in rows.columns.items():
+        is_attempt = path == rows.attempt or is_sample(path) or column.are_prose
+        is_attempt = is_attempt or column.is_random or column.are_times
+        if is_attempt or path in (*group, _KEY) or path.startswith(_PARENT):
+            continue
+        if path in verdicts and _is_verdict(column):
+            continue
+        if _may_divide(column) and rows.are_apart([*group, path]):
+            return path
+    return None
+
+
+def _may_divide(column: SeenColumn) -> bool:
+    """Check for a few words or numbers that all tasks have, and for the numbers of steps."""
+    if not column.is_full or column.are_lists:
+        return False
+    is_step = is_step_number(column.path) and all(
+        type(value) is int for value in column.values
+    )
+    return is_step or (column.recurs and column.distinct <= _TURNS)
 
 
 def _regular_column(rows: _Rows, task: str, verdicts: Collection[str]) -> str | None:

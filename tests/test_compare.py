@@ -108,36 +108,60 @@ def test_equivalence_is_that_of_statsmodels(compared, margin):
     assert difference.verdict == "PASS"
 
 
-def test_a_score_of_which_less_is_better(runs, capsys):
+BY_WER = (
+    "old.jsonl",
+    "new.jsonl",
+    "--task",
+    "id",
+    "--sample",
+    "try",
+    "--reward",
+    "wer",
+)
+# the score beside a reward, which is another column
+MEAN_WER = (*BY_WER[:6], "--reward", "try", "--metric", "mean/wer")
+
+
+@pytest.fixture
+def of_wer(runs):
+    """Two runs with word error rates: the new one has only errors."""
     # two runs show nothing but a collapse: noise between runs is unknown
-    for name, rewards in (("old", 1 - BEFORE), ("new", 1.0 + 0 * AFTER)):
-        text = (
-            save(runs / f"{name}.jsonl", rewards),
-            (runs / f"{name}.jsonl").read_text(),
-        )[1]
-        (runs / f"{name}.jsonl").write_text(text.replace('"ok"', '"wer"'))
-    asked = (
-        "old.jsonl",
-        "new.jsonl",
-        "--task",
-        "id",
-        "--sample",
-        "try",
-        "--reward",
-        "wer",
-    )
-    for command, status in (("compare", 1), ("culprit", 1)):
-        assert main([command, *asked]) == 0  # a reward is to rise
-        assert main([command, *asked, "--direction", "lower"]) == status
-        assert main([command, *asked, "--direction", "higher"]) == 0
-        of_score = [*asked[:6], "--reward", "try", "--metric", "mean/wer"]
-        assert main([command, *of_score]) == 2
-        said = "nothing says which way is better for mean/wer"
-        assert said in capsys.readouterr().err
-        assert main([command, *of_score, "--direction", "lower"]) == status
-    for margin in ("nan", "-1", "0"):
-        with pytest.raises(SystemExit):
-            main(["compare", *asked, "--margin", margin])
+    for name, rates in (("old", 1 - BEFORE), ("new", np.ones_like(AFTER))):
+        path = runs / f"{name}.jsonl"
+        save(path, rates)
+        path.write_text(path.read_text().replace('"ok"', '"wer"'))
+
+
+COMMANDS = pytest.mark.parametrize("command", ["compare", "culprit"])
+
+
+@pytest.mark.usefixtures("of_wer")
+@COMMANDS
+def test_a_reward_is_to_rise_whatever_it_is_called(command):
+    assert main([command, *BY_WER]) == 0
+    assert main([command, *BY_WER, "--direction", "higher"]) == 0
+
+
+@pytest.mark.usefixtures("of_wer")
+@COMMANDS
+def test_a_score_of_which_less_is_better_is_named_so(command):
+    assert main([command, *BY_WER, "--direction", "lower"]) == 1
+    assert main([command, *MEAN_WER, "--direction", "lower"]) == 1
+
+
+@pytest.mark.usefixtures("of_wer")
+@COMMANDS
+def test_a_score_of_which_nothing_says_which_way_is_better_is_refused(command, capsys):
+    assert main([command, *MEAN_WER]) == 2
+    said = "nothing says which way is better for mean/wer"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("of_wer")
+@pytest.mark.parametrize("margin", ["nan", "-1", "0"])
+def test_a_margin_is_a_number_above_0(margin):
+    with pytest.raises(SystemExit):
+        main(["compare", *BY_WER, "--margin", margin])
 
 
 def test_several_candidates_share_the_level_of_a_false_alarm(runs, compared):

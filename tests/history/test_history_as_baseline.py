@@ -137,20 +137,41 @@ def test_the_history_may_be_another_file_and_must_be_one(project):
     assert project.report()["benchmarks"][0]["checks"][-1]["gate"] == "baseline"
 
 
-def test_the_reason_stays_in_a_committed_baseline_until_its_numbers_change(project):
+@pytest.mark.parametrize(
+    "option", [("--evalmetrics-reason", "x"), ("--evalmetrics-add-run",)], ids=" ".join
+)
+def test_what_is_said_of_an_update_needs_one(project, option):
     project.bench(FILE.replace("{history: 3}", "true"))
     rollouts(project, 1)
-    for alone in (["--evalmetrics-reason", "x"], ["--evalmetrics-add-run"]):
-        assert "needs --evalmetrics-update" in project.run(*alone).stderr.str()
+    assert "needs --evalmetrics-update" in project.run(*option).stderr.str()
+
+
+@pytest.fixture
+def with_reason(project):
+    """A project whose committed baseline was recorded for a reason."""
+    project.bench(FILE.replace("{history: 3}", "true"))
+    rollouts(project, 1)
     project.run("--snapshot-update", "--evalmetrics-reason", "first one")
-    path = project.baseline()
-    before = path.read_bytes()
-    assert json.loads(before)["provenance"]["reason"] == "first one"
-    project.run("--snapshot-update")
-    assert path.read_bytes() == before
-    project.run("--snapshot-update", "--evalmetrics-reason", "better said")
-    assert json.loads(path.read_bytes())["provenance"]["reason"] == "better said"
-    assert project.run().ret == 0
-    rollouts(project, 2)
-    project.run("--snapshot-update")
-    assert "reason" not in json.loads(path.read_bytes())["provenance"]
+    assert recorded_reason(project) == "first one"
+    return project
+
+
+def recorded_reason(project):
+    return json.loads(project.baseline().read_bytes())["provenance"].get("reason")
+
+
+def test_the_reason_stays_while_the_numbers_do(with_reason):
+    before = with_reason.baseline().read_bytes()
+    with_reason.run("--snapshot-update")
+    assert with_reason.baseline().read_bytes() == before
+
+
+def test_another_reason_replaces_the_first(with_reason):
+    with_reason.run("--snapshot-update", "--evalmetrics-reason", "better said")
+    assert recorded_reason(with_reason) == "better said"
+
+
+def test_the_reason_goes_where_the_numbers_change(with_reason):
+    rollouts(with_reason, 2)
+    with_reason.run("--snapshot-update")
+    assert recorded_reason(with_reason) is None

@@ -643,6 +643,15 @@ def test_the_change_names_proven_tasks_and_the_noise_between_runs():
     )
 
 
+def test_the_change_names_ten_proven_tasks_and_counts_the_others():
+    names = tuple(f"t{number}" for number in range(12))
+    shown = facts(proven_tasks=names, proven=14)
+    named = "t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 4 more"
+    assert reason_of(compared(facts=shown)) == (
+        f"{CHANGE}; worse by their rollouts: {named}"
+    )
+
+
 FEW = FewUnits(unit="task", units=3, needed=7, alpha=0.01)
 MORE = "record more rollouts of each task, or more tasks, on both sides"
 ACCEPT = "if the change is intended, accept it with `pytest --evalmetrics-update`"

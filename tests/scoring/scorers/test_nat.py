@@ -21,11 +21,13 @@ class Answers:
     def __init__(self, answer):
         self.answer = answer
 
-    async def post(self, endpoint, body, *, check, **_):
+    async def post(self, endpoint, body, *, kind, check):
         assert (endpoint.url, body) == (
             URL,
             {"evaluator_name": "My eval/2", "item": ITEM},
         )
+        # a part of the key under which paid answers are kept
+        assert kind == "nemo-agent-toolkit-remote/1"
         check(self.answer)
         return self.answer
 

@@ -19,29 +19,37 @@ def same(evals):
     return evals
 
 
-def test_an_orphan_is_reported_and_deleted_by_its_own_option_alone(same):
+ORPHAN = "evals/__baselines__/one.bench/gone.json"
+
+
+@pytest.mark.parametrize("args", [("-n1", "evals/one.bench.yaml"), ("evals",)])
+def test_an_orphan_fails_a_run_that_could_have_used_it(same, args):
+    same.orphan()
+    result = same.run(*args)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "1 unused baseline: `evalmetrics baselines delete` deletes it",
+            f"    {ORPHAN}",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*snapshot report summary*")
+
+
+@pytest.mark.parametrize("option", [UPDATE, f"{DELETE}=list"])
+def test_neither_an_update_nor_a_list_deletes_an_orphan(same, option):
     orphan = same.orphan()
-    for args in (("-n1", "evals/one.bench.yaml"), ("evals",)):
-        result = same.run(*args)
-        assert result.ret == 1
-        result.stdout.fnmatch_lines(
-            [
-                "1 unused baseline: `evalmetrics baselines delete` deletes it",
-                "    evals/__baselines__/one.bench/gone.json",
-            ]
-        )
-        result.stdout.no_fnmatch_line("*snapshot report summary*")
-    assert same.run(UPDATE, "evals").ret == 0
-    for option, done in (
-        (f"{DELETE}=list", "unused baseline: *"),
-        (DELETE, "*baseline deleted"),
-    ):
-        assert orphan.exists()
-        result = same.run("evals", option)
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(
-            ["unused: evals/__baselines__/one.bench/gone.json", f"1 {done}"]
-        )
+    assert same.run(option, "evals").ret == 0
+    assert orphan.exists()
+
+
+def test_an_orphan_is_listed_and_deleted_by_an_option_of_its_own(same):
+    orphan = same.orphan()
+    result = same.run("evals", f"{DELETE}=list")
+    result.stdout.fnmatch_lines([f"unused: {ORPHAN}", "1 unused baseline: *"])
+    result = same.run("evals", DELETE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"unused: {ORPHAN}", "1 *baseline deleted"])
     assert not orphan.exists()
     assert same.rewritten() == set()
 

@@ -372,7 +372,7 @@ def test_wrong_keys_are_refused_with_their_line(project, behaviour, message):
     result.stdout.fnmatch_lines([message])
 
 
-def test_updating_accepts_a_change_and_still_checks_the_rules(project):
+def test_an_update_accepts_a_change_of_behaviour(project):
     bench = BENCH.format(behaviour="{order: same, tools: {forbid: [delete_*]}}")
     write_bench(project, bench.replace("{rollouts: old.jsonl}", "true"))
     project.rows("runs.jsonl", run(1, searches=1))
@@ -381,6 +381,13 @@ def test_updating_accepts_a_change_and_still_checks_the_rules(project):
     project.run().assert_outcomes(failed=1)
     project.run("--snapshot-update").assert_outcomes(passed=1)
     project.run().assert_outcomes(passed=1)
+
+
+def test_an_update_still_checks_the_rules(project):
+    bench = BENCH.format(behaviour="{tools: {forbid: [search]}}")
+    write_bench(project, bench.replace("{rollouts: old.jsonl}", "true"))
+    project.rows("runs.jsonl", run(1, searches=1))
+    project.run("--snapshot-update").assert_outcomes(failed=1)
 
 
 # -- several runs of the baseline ------------------------------------------------------------
@@ -404,23 +411,28 @@ def test_a_shift_as_large_as_those_between_earlier_runs_is_no_finding(project):
     assert "changed: behaviour" not in result.stdout.str()
 
 
-def test_a_committed_baseline_keeps_the_behaviour_of_several_runs(project):
+@pytest.fixture
+def several_runs(project):
+    """A committed baseline of runs that differ as a whole."""
     bench = BENCH.format(behaviour="true").replace("{rollouts: old.jsonl}", "true")
     write_bench(project, bench)
     for number, searches in enumerate(SHIFTS):
         project.rows("runs.jsonl", run(number, searches=searches))
-        project.run("--snapshot-update", *(["--evalmetrics-add-run"] if number else []))
-    document = json.loads(
-        project.baseline("agent.bench/agent.json").read_text(encoding="utf-8")
-    )
-    (agent,) = document["agents"].values()
+        add_run = ["--evalmetrics-add-run"] if number else []
+        project.run("--snapshot-update", *add_run)
+    return project
+
+
+def test_a_committed_baseline_keeps_the_behaviour_of_several_runs(several_runs):
+    path = several_runs.baseline("agent.bench/agent.json")
+    (agent,) = json.loads(path.read_text(encoding="utf-8"))["agents"].values()
     assert len(agent["behaviour"]["earlier"]) == len(SHIFTS) - 1
-    project.rows("runs.jsonl", run(9, searches=0.55))
-    result = project.run()
+    several_runs.rows("runs.jsonl", run(9, searches=0.55))
+    result = several_runs.run()
     result.assert_outcomes(passed=1)
     assert "changed: behaviour" not in result.stdout.str()
-    project.rows("runs.jsonl", run(9, searches=0.2, order=1.0))
-    project.run().stdout.fnmatch_lines(
+    several_runs.rows("runs.jsonl", run(9, searches=0.2, order=1.0))
+    several_runs.run().stdout.fnmatch_lines(
         ["*behaviour: same score; *`search` before `plan`*"]
     )
 

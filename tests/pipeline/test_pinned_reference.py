@@ -30,16 +30,24 @@ def measure(project, seed, *, drift=0.0, drop=0.0):
     return run.round(6).mean(1) - pinned.round(6).mean(1)
 
 
-def test_a_drift_of_both_is_distinguished_from_a_regression(project):
+@pytest.fixture
+def recorded(project):
+    """A project with a recorded run and reference; give what was recorded by task, too."""
     project.write("judged.bench.yaml", FILE)
     then = measure(project, 1)
     project.run("--snapshot-update").assert_outcomes(passed=1)
-    kept = json.loads(
-        (project.path / "__baselines__/judged.bench/judged.json").read_text()
-    )
-    recorded = kept["agents"]["agent"]["key_metrics"]
-    assert {"mean_reward/over_reference", "mean/reference"} <= recorded.keys()
+    return project, then
 
+
+def test_a_baseline_keeps_the_reference_and_what_is_over_it(recorded):
+    project, _ = recorded
+    kept = json.loads(project.baseline("judged.bench/judged.json").read_text())
+    metrics = kept["agents"]["agent"]["key_metrics"]
+    assert {"mean_reward/over_reference", "mean/reference"} <= metrics.keys()
+
+
+def test_a_drift_of_both_is_no_regression_over_the_reference(recorded):
+    project, then = recorded
     now = measure(project, 2, drift=0.1)
     result = project.run()
     checks = project.checks()
@@ -53,7 +61,10 @@ def test_a_drift_of_both_is_distinguished_from_a_regression(project):
         ["*the mean reward of the reference was 0.50*, and is 0.39*"]
     )
 
-    measure(project, 3, drift=-0.1, drop=0.06)  # a drift that hides a regression
+
+def test_a_drift_that_hides_a_regression_is_seen_over_the_reference(recorded):
+    project, _ = recorded
+    measure(project, 3, drift=-0.1, drop=0.06)
     project.run()
     checks = project.checks()
     assert checks["mean_reward"]["verdict"] == "PASS"

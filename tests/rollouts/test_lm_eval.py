@@ -226,41 +226,66 @@ def results_alone(accuracy, stderr, n=1319):
     )
 
 
-def test_results_without_samples_are_gated_by_welch(project):
-    def spread(accuracy):
-        return math.sqrt(accuracy * (1 - accuracy) / 1318)
+def standard_error(accuracy):
+    return math.sqrt(accuracy * (1 - accuracy) / 1318)
 
-    project.write("results.json", results_alone(0.72, spread(0.72)))
-    bench = "benchmark: {name: x, rollouts: results.json, baseline: true}\n"
-    project.write("x.bench.yaml", bench)
+
+AGAINST_RESULTS = "benchmark: {name: x, rollouts: results.json, baseline: true}\n"
+
+
+@pytest.fixture
+def recorded_results(project):
+    """A baseline of results without samples: an accuracy of 0.72 over 1,319 questions."""
+    project.write("results.json", results_alone(0.72, standard_error(0.72)))
+    project.write("x.bench.yaml", AGAINST_RESULTS)
     project.run("--snapshot-update").assert_outcomes(passed=1)
-    for accuracy, outcome in ((0.70, "passed"), (0.64, "failed")):
-        project.write("results.json", results_alone(accuracy, spread(accuracy)))
-        run = project.run()
-        run.assert_outcomes(**{outcome: 1})
-        checks = project.report()["benchmarks"][0]["checks"]
-        (p,) = [c["comparison"]["p"] for c in checks if c["name"] == "mean_reward"]
-        sides = [(a, spread(a) * math.sqrt(1319), 1319) for a in (0.72, accuracy)]
-        welch = ttest_ind_from_stats(
-            *sides[0], *sides[1], equal_var=False, alternative="greater"
-        )
-        assert p == pytest.approx(welch.pvalue, rel=1e-9)
-    text = run.stdout.str()
+    return project
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "outcome"), [(0.70, {"passed": 1}), (0.64, {"failed": 1})]
+)
+def test_results_without_samples_are_gated_by_welch(
+    recorded_results, accuracy, outcome
+):
+    project = recorded_results
+    project.write("results.json", results_alone(accuracy, standard_error(accuracy)))
+    project.run().assert_outcomes(**outcome)
+    before, now = (
+        (mean, standard_error(mean) * math.sqrt(1319), 1319)
+        for mean in (0.72, accuracy)
+    )
+    welch = ttest_ind_from_stats(*before, *now, equal_var=False, alternative="greater")
+    facts = project.checks()["mean_reward"]["comparison"]
+    assert facts["p"] == pytest.approx(welch.pvalue, rel=1e-9)
+
+
+def test_results_without_samples_say_what_they_leave_out(recorded_results):
+    recorded_results.write("results.json", results_alone(0.64, standard_error(0.64)))
+    text = recorded_results.run().stdout.str()
     assert "Welch's t of the stated standard errors" in text
     assert "groups are left out: all" in text
     assert "left out, because there are no rollouts: pass_rate" in text
-    project.write("results.json", results_alone(1.0, 0.0))  # where nothing varies
-    project.write(
-        "x.bench.yaml", bench.replace("true", "{rollouts: results.json, max_drop: 0}")
-    )
+
+
+def test_results_that_do_not_vary_are_compared(project):
+    project.write("results.json", results_alone(1.0, 0.0))
+    against = "{rollouts: results.json, max_drop: 0}"
+    project.write("x.bench.yaml", AGAINST_RESULTS.replace("true", against))
     project.run().assert_outcomes(passed=1)
-    project.write("x.bench.yaml", bench)
-    project.write("results.json", results_alone(0.64, "N/A"))
-    run = project.run()
+
+
+def test_results_without_a_standard_error_are_inconclusive(recorded_results):
+    recorded_results.write("results.json", results_alone(0.64, "N/A"))
+    run = recorded_results.run()
     run.assert_outcomes(failed=1)
     assert "reward of gsm8k has no standard error in this run" in run.stdout.str()
-    bench = bench.replace("baseline: true", "thresholds: {pass_rate: '>= .5'}")
-    project.write("x.bench.yaml", bench)
+
+
+def test_a_threshold_of_rollouts_has_none_in_results_alone(project):
+    project.write("results.json", results_alone(0.64, standard_error(0.64)))
+    threshold = "thresholds: {pass_rate: '>= .5'}"
+    project.write("x.bench.yaml", AGAINST_RESULTS.replace("baseline: true", threshold))
     run = project.run()
     run.assert_outcomes(failed=1)
     assert "pass_rate is of rollouts, and these are aggregates" in run.stdout.str()

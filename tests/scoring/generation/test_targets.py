@@ -136,21 +136,38 @@ def test_a_target_gives_its_tokens_and_keys_of_its_own(agent):
     assert lines[0]["_evalmetrics"]["sample"]["steps"] == ["thought"]
 
 
-def test_only_a_target_with_a_version_is_kept_in_the_journal(agent):
+@pytest.fixture
+def calls(agent):
+    """The ids of the rows with which the target was called."""
+    del agent
     import an_agent  # it was just written
 
-    for times in (8, 16):
-        run(agent, bench("an_agent:plain"))
-        assert len(an_agent.CALLS) == times
-    kept = bench('{function: "an_agent:plain", version: "1"}')
-    _, lines = run(agent, kept)
-    _, again = run(agent, kept)
-    assert len(an_agent.CALLS) == 24
+    return an_agent.CALLS
+
+
+VERSIONED = '{function: "an_agent:plain", version: "1"}'
+
+
+def test_a_target_without_a_version_is_called_in_each_run(agent, calls):
+    run(agent, bench("an_agent:plain"))
+    assert len(calls) == 8
+    run(agent, bench("an_agent:plain"))
+    assert len(calls) == 16
+
+
+def test_a_target_with_a_version_is_called_once(agent, calls):
+    _, lines = run(agent, bench(VERSIONED))
+    _, again = run(agent, bench(VERSIONED))
+    evaluated, _ = run(agent, bench(VERSIONED), "replay")
+    assert len(calls) == 8
     assert again == lines
-    evaluated, _ = run(agent, kept, "replay")
     assert mean(evaluated) == 1.0
-    run(agent, kept.replace('"1"', '"2"'))
-    assert len(an_agent.CALLS) == 32
+
+
+def test_a_target_with_another_version_is_called_again(agent, calls):
+    run(agent, bench(VERSIONED))
+    run(agent, bench(VERSIONED.replace('"1"', '"2"')))
+    assert len(calls) == 16
 
 
 def test_what_a_target_raises_is_the_failure_of_that_rollout(agent):

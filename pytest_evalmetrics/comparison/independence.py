@@ -48,28 +48,32 @@ def independence_of(
     declared
         What the benchmark file says; None for nothing.
     """
-    if declared is not None:
-        return Independence.DECLARED if declared else Independence.DENIED
+    if declared is True:
+        return Independence.DECLARED
+    if declared is False:
+        return Independence.DENIED
     varied = _varied(pair.rewards_baseline) | _varied(pair.rewards_current)
-    count = int(varied.sum())
-    if count < _ENOUGH:
+    if int(varied.sum()) < _ENOUGH:
         return Independence.UNSHOWN
-    return Independence.CHURNING if _is_churning(pair, sign) else Independence.SHOWN
+    if _is_churning(pair, sign):
+        return Independence.CHURNING
+    return Independence.SHOWN
 
 
 def may_be_copies(pair: PairedMetric) -> bool:
     """Check whether no task has rollouts on one side that differ from each other."""
-    sides = (pair.rewards_baseline, pair.rewards_current)
-    return not any(bool(_varied(side).any()) for side in sides)
+    varied = _varied(pair.rewards_baseline)
+    varied_now = _varied(pair.rewards_current)
+    return not varied.any() and not varied_now.any()
 
 
 def _varied(rewards: TaskRewards) -> NDArray[np.bool_]:
     """Find the tasks whose rollouts on one side differ, shape (tasks,)."""
     numbers = rewards.numbers
     starts = rewards.offsets[:-1]
-    differ: NDArray[np.bool_] = np.maximum.reduceat(
-        numbers, starts
-    ) > np.minimum.reduceat(numbers, starts)
+    highest = np.maximum.reduceat(numbers, starts)
+    lowest = np.minimum.reduceat(numbers, starts)
+    differ: NDArray[np.bool_] = highest > lowest
     return differ
 
 
@@ -93,16 +97,21 @@ def _standardised_drops(pair: PairedMetric) -> Floats:
     """
     before = pair.rewards_baseline
     now = pair.rewards_current
-    n = before.counts
-    m = now.counts
-    sums = [_sums(side.numbers, side) for side in (before, now)]
-    squares = [_sums(side.numbers**2, side) for side in (before, now)]
-    total = n + m
-    variance = (squares[0] + squares[1]) / total - ((sums[0] + sums[1]) / total) ** 2
-    spread = variance * total / np.maximum(total - 1, 1) * (1 / n + 1 / m)
-    drops = sums[0] / n - sums[1] / m
-    is_flat = variance <= 1e-12 * np.maximum((squares[0] + squares[1]) / total, 1e-300)
-    return np.where(is_flat, np.nan, drops / np.sqrt(np.where(is_flat, 1.0, spread)))
+    rollouts_before = before.counts
+    rollouts_now = now.counts
+    rollouts = rollouts_before + rollouts_now
+    sum_before = _sums(before.numbers, before)
+    sum_now = _sums(now.numbers, now)
+    mean = (sum_before + sum_now) / rollouts
+    squares = _sums(before.numbers**2, before) + _sums(now.numbers**2, now)
+    mean_square = squares / rollouts
+    variance = mean_square - mean**2
+    unbiased = variance * rollouts / np.maximum(rollouts - 1, 1)
+    squared_error = unbiased * (1 / rollouts_before + 1 / rollouts_now)
+    drops = sum_before / rollouts_before - sum_now / rollouts_now
+    is_flat = variance <= 1e-12 * np.maximum(mean_square, 1e-300)
+    errors = np.sqrt(np.where(is_flat, 1.0, squared_error))
+    return np.where(is_flat, np.nan, drops / errors)
 
 
 def _sums(values: Floats, side: TaskRewards) -> Floats:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -83,18 +83,23 @@ def adjust_jointly(
         _Metric(comparison=comparisons[place], group=groups[place], place=at)
         for at, place in enumerate(places)
     ]
-    numbers, ranks = _distinct_numbers(tested)
-    order = sorted(tested, key=lambda metric: metric.comparison.test.p)
+    numbers, p_of_flips = _distinct_numbers(tested)
+    from_least = sorted(tested, key=lambda metric: metric.comparison.test.p)
     last = 0.0
-    for step, metric in enumerate(order):
-        rest = dict.fromkeys(numbers[other.place] for other in order[step:])
+    for step, metric in enumerate(from_least):
+        left = [numbers[other.place] for other in from_least[step:]]
         p = float(metric.comparison.test.p)
-        last = max(last, _any_below(p, rest, ranks))
+        last = max(last, _any_below(p, left, p_of_flips))
         adjusted[places[metric.place]] = last
-    level = min(comparisons[place].rule.alpha for place in places)
-    level /= max(comparisons[place].rule.benchmarks for place in places)
-    any_of_all = _any_below(level, dict.fromkeys(numbers), ranks)
+    level = _level_of(tested)
+    any_of_all = _any_below(level, numbers, p_of_flips)
     return JointAdjustment(tuple(adjusted), sharing=any_of_all / level)
+
+
+def _level_of(tested: Sequence[_Metric]) -> float:
+    """Return the level at which the metrics of one benchmark are judged at most."""
+    rules = [metric.comparison.rule for metric in tested]
+    return min(rule.alpha for rule in rules) / max(rule.benchmarks for rule in rules)
 
 
 def _is_tested(comparison: Comparison) -> bool:
@@ -102,31 +107,32 @@ def _is_tested(comparison: Comparison) -> bool:
 
 
 def _any_below(
-    p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Floats]
+    p: float, numbers: Sequence[_Number], p_of_flips: Mapping[_Number, Floats]
 ) -> float:
     """Return the chance that any of the numbers has a p value of at most `p`."""
     by_group: dict[str | tuple[str, int], list[_Number]] = {}
-    for number in numbers:
+    for number in dict.fromkeys(numbers):
         by_group.setdefault(number.group, []).append(number)
-    none = 1.0
+    chance_of_none = 1.0
     for dependent in by_group.values():
-        none *= 1 - _any_of_group(p, dependent, ranks)
-    return min(max(1 - none, p), 1.0)
+        chance_of_none *= 1 - _any_of_group(p, dependent, p_of_flips)
+    return min(max(1 - chance_of_none, p), 1.0)
 
 
 def _any_of_group(
-    p: float, dependent: Sequence[_Number], ranks: Mapping[_Number, Floats]
+    p: float, dependent: Sequence[_Number], p_of_flips: Mapping[_Number, Floats]
 ) -> float:
     """Return the same for numbers that depend on each other, by p under each flip."""
     count = len(dependent)
-    bound = 1 - (1 - p) ** count
+    of_independent = 1 - (1 - p) ** count
     if count == 1:
-        return bound
-    least = np.minimum.reduce([ranks[number] for number in dependent])
+        return of_independent
+    least = np.minimum.reduce([p_of_flips[number] for number in dependent])
     level = max(p, _SURE / len(least))
-    ratio = float((least <= level).sum()) / (level * len(least))
-    # rare events are nearly independent: below the resolution of the flips the bound holds
-    return min(bound, level * min(max(ratio, 1.0), count))
+    expected = level * len(least)  # flips at this level, of one number
+    ratio = float((least <= level).sum()) / expected
+    # rare events are nearly independent: the bound holds where flips can't show them
+    return min(of_independent, level * min(max(ratio, 1.0), count))
 
 
 # -- which metrics are names of one number -----------------------------------------------
@@ -137,7 +143,7 @@ def _distinct_numbers(
 ) -> tuple[list[_Number], dict[_Number, Floats]]:
     """Find the number of each metric, and p of dependent numbers under random flips."""
     numbers = [_lone_number(metric) for metric in metrics]
-    ranks: dict[_Number, Floats] = {}
+    p_of_flips: dict[_Number, Floats] = {}
     for group in dict.fromkeys(metric.group for metric in metrics):
         linear = [metric for metric in metrics if _is_linear(metric, group)]
         scaled = _unit_damages([metric.comparison for metric in linear])
@@ -147,11 +153,13 @@ def _distinct_numbers(
         for metric, first in zip(linear, firsts, strict=True):
             numbers[metric.place] = _Number(group=group, first=linear[first].place)
         distinct = list(dict.fromkeys(firsts))
-        if len(distinct) > 1:
-            of_flips = _ranks(scaled[distinct], group)
-            for first, p_of_flips in zip(distinct, of_flips, strict=True):
-                ranks[_Number(group=group, first=linear[first].place)] = p_of_flips
-    return numbers, ranks
+        if len(distinct) == 1:
+            continue
+        flipped = _p_of_flips(scaled[distinct], group)
+        for first, p_of_number in zip(distinct, flipped, strict=True):
+            number = _Number(group=group, first=linear[first].place)
+            p_of_flips[number] = p_of_number
+    return numbers, p_of_flips
 
 
 def _lone_number(metric: _Metric) -> _Number:
@@ -168,21 +176,25 @@ def _is_linear(metric: _Metric, group: str) -> bool:
 
 def _first_alike(metrics: Sequence[_Metric], scaled: Floats) -> list[int]:
     """Find for each metric the first one with the same damage and the same p."""
+    distinct: list[int] = []
     firsts: list[int] = []
-    found: list[int] = []
     for place, metric in enumerate(metrics):
-        first = place
-        for other in firsts:
-            if float(scaled[other] @ scaled[place]) > _ALIKE:
-                first = other
-                break
+        first = _first_with_damage(scaled, place, distinct)
         p_of_first = metrics[first].comparison.test.p
         if not math.isclose(p_of_first, metric.comparison.test.p, rel_tol=1e-6):
             first = place
         if first == place:
-            firsts.append(place)
-        found.append(first)
-    return found
+            distinct.append(place)
+        firsts.append(first)
+    return firsts
+
+
+def _first_with_damage(scaled: Floats, place: int, earlier: Sequence[int]) -> int:
+    """Find the first of earlier metrics with the same damage; else the metric itself."""
+    for other in earlier:
+        if float(scaled[other] @ scaled[place]) > _ALIKE:
+            return other
+    return place
 
 
 def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
@@ -210,35 +222,36 @@ def _damage_of_all_tasks(comparisons: Sequence[Comparison]) -> list[Floats] | No
     rows = [one.influence for one in comparisons if one.influence is not None]
     largest = max(comparisons, key=lambda one: len(one.pair.tasks))
     tasks = largest.pair.tasks
-    of_each = [one.pair.tasks for one in comparisons]
-    if all(own is tasks or own == tasks for own in of_each):
+    tasks_of_rows = [one.pair.tasks for one in comparisons]
+    if all(own is tasks or own == tasks for own in tasks_of_rows):
         return rows
-    every = dict.fromkeys(chain(tasks, *of_each))
+    all_tasks = dict.fromkeys(chain(tasks, *tasks_of_rows))
     is_clustered = any(one.clusters is not None for one in comparisons)
-    if len(every) > len(tasks) and is_clustered:
+    if len(all_tasks) > len(tasks) and is_clustered:
         return None
-    place = {task: at for at, task in enumerate(every)}
-    spread = np.zeros((len(rows), len(place)))
-    for row, own in enumerate(of_each):
-        spread[row, [place[task] for task in own]] = rows[row]
-    return list(spread)
+    place_of = {task: place for place, task in enumerate(all_tasks)}
+    damage = np.zeros((len(rows), len(place_of)))
+    for of_all, row, own in zip(damage, rows, tasks_of_rows, strict=True):
+        of_all[[place_of[task] for task in own]] = row
+    return list(damage)
 
 
 # -- p under random flips ----------------------------------------------------------------
 
 
-def _ranks(scaled: Floats, group: str) -> Floats:
+def _p_of_flips(scaled: Floats, group: str) -> Floats:
     """Return p of each number under each random flip, shape (numbers, flips)."""
     seed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
     rng = np.random.Generator(np.random.PCG64(seed))
     totals = _flipped_sums(_in_blocks(scaled, rng), rng)
-    flips = len(totals)
+    flips = 2 * len(totals)  # with their opposites
     # sums on a lattice tie
-    ranks = np.array([_mid_ranks(sums) for sums in np.round(totals.T, 5)])
-    ranks %= 2 * flips
-    both = np.concatenate((ranks, 2 * flips - ranks), axis=1)
-    both /= 2 * flips
-    return both
+    rounded = np.round(totals.T, 5)
+    ranks = np.array([_mid_ranks(sums) for sums in rounded])
+    ranks %= flips  # those from the other end
+    p = np.concatenate((ranks, flips - ranks), axis=1)
+    p /= flips
+    return p
 
 
 def _in_blocks(scaled: Floats, rng: np.random.Generator) -> Floats:

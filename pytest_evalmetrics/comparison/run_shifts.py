@@ -66,17 +66,25 @@ def _of_tasks(values: Floats, shift: float, *, is_rate: bool) -> Floats:
 def _worsened(pair: PairedMetric, sign: float, shifts: Floats) -> TaskRewards:
     """Worsen rewards: of passes some of each task fail, others change by the shift."""
     rewards = pair.rewards_baseline
-    values = rewards.values
-    is_pass = bool(((values == 0) | (values == 1)).all())
-    if not pair.bounded or not is_pass:
-        worse = values - sign * shifts[rewards.task]
-        worse = np.clip(worse, 0.0, 1.0) if pair.bounded else worse
-        return structs.replace(rewards, values=worse)
-    good = 1.0 if sign > 0 else 0.0
-    is_good = values == good
+    are_passes = bool(((rewards.values == 0) | (rewards.values == 1)).all())
+    if pair.bounded and are_passes:
+        return _with_fewer_good(rewards, shifts, good=1.0 if sign > 0 else 0.0)
+    worse = rewards.values - sign * shifts[rewards.task]
+    if pair.bounded:
+        worse = np.clip(worse, 0.0, 1.0)
+    return structs.replace(rewards, values=worse)
+
+
+def _with_fewer_good(
+    rewards: TaskRewards, shifts: Floats, *, good: float
+) -> TaskRewards:
+    """Turn the first good rollouts of each task into bad ones, as many as the shift."""
+    is_good = rewards.values == good
     lost = np.ceil(shifts * rewards.counts - _ROUNDING)
-    # each task's good rollouts are numbered from 0: the first of them are lost
-    before = np.concatenate(([0], np.cumsum(is_good)))
-    number = before[:-1] - before[rewards.offsets[:-1]][rewards.task]
+    # each task's good rollouts are numbered from 0
+    good_before = np.concatenate(([0], np.cumsum(is_good)))
+    before_task = good_before[rewards.offsets[:-1]]
+    number = good_before[:-1] - before_task[rewards.task]
     is_lost = is_good & (number < lost[rewards.task])
-    return structs.replace(rewards, values=np.where(is_lost, 1.0 - good, values))
+    values = np.where(is_lost, 1.0 - good, rewards.values)
+    return structs.replace(rewards, values=values)

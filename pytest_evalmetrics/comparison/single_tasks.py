@@ -106,10 +106,11 @@ def _least_p_of_tasks(one: TaskRewards, other: TaskRewards) -> Floats:
 
 def _constant(pair: PairedMetric) -> NDArray[np.bool_]:
     """Find the tasks whose rollouts are all the same, shape (tasks,)."""
-    sides = (pair.rewards_baseline, pair.rewards_current)
-    lows = [_reduced(np.minimum, side) for side in sides]
-    highs = [_reduced(np.maximum, side) for side in sides]
-    constant: NDArray[np.bool_] = np.maximum(*highs) == np.minimum(*lows)
+    before = pair.rewards_baseline
+    now = pair.rewards_current
+    low = np.minimum(_reduced(np.minimum, before), _reduced(np.minimum, now))
+    high = np.maximum(_reduced(np.maximum, before), _reduced(np.maximum, now))
+    constant: NDArray[np.bool_] = high == low
     return constant
 
 
@@ -127,14 +128,15 @@ def _corrected(
     p = float(p_of_tasks.min(initial=1.0))
     if not p < 1:
         return 0.0
-    could = (least_of_tasks <= p * (1 + _TIE)) & ~is_constant
-    could_be_lower = could & (least_of_tasks < p * (1 - _TIE))
-    as_low = int((p_of_tasks <= p * (1 + _TIE)).sum())
-    log_so_many = stats.log_binom_sf(as_low, int(could.sum()), p)
+    could_be_as_low = (least_of_tasks <= p * (1 + _TIE)) & ~is_constant
+    could_be_lower = could_be_as_low & (least_of_tasks < p * (1 - _TIE))
+    are_as_low = int((p_of_tasks <= p * (1 + _TIE)).sum())
+    log_of_any = math.log(_any_of(could_be_as_low, p))
+    log_of_so_many = stats.log_binom_sf(are_as_low, int(could_be_as_low.sum()), p)
     any_lower = _any_of(could_be_lower, p)
     if any_lower > 0:
-        log_so_many = math.log(any_lower + math.exp(log_so_many))
-    return min(math.log(_any_of(could, p)), log_so_many, 0.0)
+        log_of_so_many = math.log(any_lower + math.exp(log_of_so_many))
+    return min(log_of_any, log_of_so_many, 0.0)
 
 
 def _any_of(tasks: NDArray[np.bool_], p: float) -> float:

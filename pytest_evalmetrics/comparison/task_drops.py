@@ -116,10 +116,9 @@ def log_least_p(before: int, now: int) -> float:
 
 def rollouts_needed(tasks: int, alpha: float) -> int:
     """Return the rollouts of each task, on both sides, that show any break of one task."""
+    log_tasks = math.log(max(tasks, 1))
     for rollouts in range(1, _MOST_ROLLOUTS):
-        if math.log(max(tasks, 1)) - _log_choose(2 * rollouts, rollouts) < math.log(
-            alpha
-        ):
+        if log_tasks + log_least_p(rollouts, rollouts) < math.log(alpha):
             return rollouts
     return _MOST_ROLLOUTS
 
@@ -146,38 +145,38 @@ class _TaskTests(msgspec.Struct, frozen=True):
         """Test each task of a pair."""
         before = pair.rewards_baseline
         now = pair.rewards_current
-        n = before.counts
-        m = now.counts
         ranked = _counted(pair, sign) or _ranked(pair, sign)
-        mean_before = _sums(before) / n
-        mean_now = _sums(now) / m
-        is_binary = ranked.distinct == 2
-        log_p = np.zeros(len(n))
+        mean_before = _sums(before) / before.counts
+        mean_now = _sums(now) / now.counts
+        log_p = np.zeros(len(pair.tasks))
         for task in np.flatnonzero(ranked.z > _SUSPECT).tolist():
-            if not is_binary[task]:
+            if ranked.distinct[task] == 2:
+                log_p[task] = _log_p_of_good(
+                    before=int(before.counts[task]),
+                    now=int(now.counts[task]),
+                    good=int(ranked.good[task]),
+                    kept=int(ranked.kept[task]),
+                )
+            else:
                 log_p[task] = ranked.exact_log_p(task)
-                continue
-            good = int(ranked.good[task])
-            fewest = max(0, good - int(m[task]))
-            tails = _hypergeometric(int(n[task]), int(m[task]), good)
-            log_p[task] = tails[int(ranked.kept[task]) - fewest]
-        is_other = ranked.distinct > 2
+        binary = ranked.distinct == 2
+        kinds = _kinds(before.counts[binary], now.counts[binary], ranked.good[binary])
+        other = ranked.distinct > 2
         return cls(
             tasks=pair.tasks,
             before=mean_before,
             now=mean_now,
             drops=sign * (mean_before - mean_now),
             log_p=log_p,
-            kinds=_kinds(n[is_binary], m[is_binary], ranked.good[is_binary]),
-            least=np.sort(_log_least(n[is_other], m[is_other])),
+            kinds=kinds,
+            least=np.sort(_log_least(before.counts[other], now.counts[other])),
         )
 
     def chance_of(self, log_p: float) -> float:
         """Return how many tasks are expected to be as significant by chance."""
         level = log_p + _TIE
-        expected = float(np.searchsorted(self.least, level, side="right")) * math.exp(
-            log_p
-        )
+        could = int(np.searchsorted(self.least, level, side="right"))
+        expected = could * math.exp(log_p)
         for count, levels in self.kinds:
             reached = int(np.searchsorted(levels, level, side="right"))
             if reached:
@@ -211,22 +210,25 @@ def _broken(
     """Name the tasks of one agent that are surely worse."""
     is_worse = (own.log_p < math.log(alpha)) & (own.drops >= least_drop - _TIE)
     places = np.flatnonzero(is_worse)
-    found = []
-    for place in places[np.argsort(own.log_p[places], kind="stable")].tolist():
+    surest_first = places[np.argsort(own.log_p[places], kind="stable")]
+    drops = []
+    for place in surest_first.tolist():
         log_p = float(own.log_p[place])
         chance = math.fsum(tests.chance_of(log_p) for tests in everyone)
         if not chance < alpha:
             break
-        found.append(
-            TaskDrop(
-                task=own.tasks[place],
-                before=float(own.before[place]),
-                now=float(own.now[place]),
-                log_p=log_p,
-                log_p_adjusted=max(math.log(chance), log_p) if chance > 0 else log_p,
-            )
+        log_p_adjusted = log_p
+        if chance > 0:  # else it underflows
+            log_p_adjusted = max(math.log(chance), log_p)
+        drop = TaskDrop(
+            task=own.tasks[place],
+            before=float(own.before[place]),
+            now=float(own.now[place]),
+            log_p=log_p,
+            log_p_adjusted=log_p_adjusted,
         )
-    return tuple(found)
+        drops.append(drop)
+    return tuple(drops)
 
 
 def _has_mended(pair: PairedMetric, sign: float) -> bool:
@@ -258,34 +260,39 @@ class _Ranked(msgspec.Struct, frozen=True):
 
     def exact_log_p(self, task: int) -> float:
         """Return log p of the baseline's sum of ranks among all deals of them."""
-        start, stop = self.offsets[task : task + 2].tolist()
-        ranks = self.ranks[start:stop]
-        is_before = self.is_before[start:stop]
-        chosen = int(is_before.sum())
+        of_task = slice(self.offsets[task], self.offsets[task + 1])
+        ranks = self.ranks[of_task]
         if len(ranks) > _EXACT:
             return _log_normal_tail(float(self.z[task]))
+        is_before = self.is_before[of_task]
         return _log_tail_of_sums(
-            tuple(sorted(ranks.tolist())), chosen, int(ranks[is_before].sum())
+            tuple(sorted(ranks.tolist())),
+            chosen=int(is_before.sum()),
+            seen=int(ranks[is_before].sum()),
         )
 
 
 def _counted(pair: PairedMetric, sign: float) -> _Ranked | None:
     """Count the good rewards where all rewards have one of two values; else None."""
-    sides = (pair.rewards_baseline, pair.rewards_current)
-    numbers = [sign * side.numbers for side in sides]
-    low = min(float(values.min()) for values in numbers)
-    high = max(float(values.max()) for values in numbers)
-    if not all(((v == low) | (v == high)).all() for v in numbers):
-        return None
-    n = sides[0].counts
-    m = sides[1].counts
-    total = n + m
-    kept = _count(numbers[0] == high, sides[0])
-    good = kept + _count(numbers[1] == high, sides[1])
+    before = pair.rewards_baseline
+    now = pair.rewards_current
+    worth_before = sign * before.numbers
+    worth_now = sign * now.numbers
+    low = min(float(worth_before.min()), float(worth_now.min()))
+    high = max(float(worth_before.max()), float(worth_now.max()))
+    for worth in (worth_before, worth_now):
+        if not ((worth == low) | (worth == high)).all():
+            return None
+    total = before.counts + now.counts
+    kept = _count(worth_before == high, before)
+    good = kept + _count(worth_now == high, now)
     varies = (good > 0) & (good < total)
     share = good / total
-    variance = n * m * share * (1 - share) / np.maximum(total - 1, 1)
-    z = np.where(varies, (kept - n * share) / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
+    expected = before.counts * share
+    pairs = before.counts * now.counts
+    variance = pairs * share * (1 - share) / np.maximum(total - 1, 1)
+    errors = np.sqrt(np.maximum(variance, 1e-9))
+    z = np.where(varies, (kept - expected) / errors, 0.0)
     none = np.zeros(0, dtype=np.int64)
     return _Ranked(
         ranks=none,
@@ -304,7 +311,9 @@ def _count(chosen: NDArray[np.bool_], rewards: TaskRewards) -> Ints:
 
 
 def _ranked(pair: PairedMetric, sign: float) -> _Ranked:
-    before, now = pair.rewards_baseline, pair.rewards_current
+    """Rank the rewards of both sides within each task."""
+    before = pair.rewards_baseline
+    now = pair.rewards_current
     values = sign * np.concatenate((before.numbers, now.numbers))
     task = np.concatenate((before.task, now.task))
     is_before = np.arange(len(values)) < len(before.numbers)
@@ -330,9 +339,8 @@ def _ranked(pair: PairedMetric, sign: float) -> _Ranked:
     expected = before.counts * (total + 1)
     spread = np.add.reduceat((twice - total[task] - 1.0) ** 2, starts) / total
     variance = spread * before.counts * now.counts / np.maximum(total - 1, 1)
-    z = np.where(
-        variance > 0, (seen - expected) / np.sqrt(np.maximum(variance, 1e-9)), 0.0
-    )
+    errors = np.sqrt(np.maximum(variance, 1e-9))
+    z = np.where(variance > 0, (seen - expected) / errors, 0.0)
     return _Ranked(
         ranks=twice,
         is_before=is_before,
@@ -347,27 +355,38 @@ def _ranked(pair: PairedMetric, sign: float) -> _Ranked:
 # -- distributions -----------------------------------------------------------------------
 
 
-def _kinds(n: Ints, m: Ints, good: Ints) -> tuple[tuple[int, Floats], ...]:
-    """Count the tasks of each kind, with the p that they can have."""
-    size = int(max(n.max(initial=0) + m.max(initial=0), 0)) + 1
-    codes, counts = np.unique((n * size + m) * size + good, return_counts=True)
+def _kinds(before: Ints, now: Ints, good: Ints) -> tuple[tuple[int, Floats], ...]:
+    """Count the tasks of each kind, with the p that they can have.
+
+    A kind is its numbers of rollouts on both sides, and how many of all are good.
+    """
+    size = int(before.max(initial=0) + now.max(initial=0)) + 1
+    coded = (before * size + now) * size + good
+    codes, counts = np.unique(coded, return_counts=True)
     kinds = []
     for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-        before = code // size**2
-        now = code // size % size
-        levels = np.sort(_hypergeometric(before, now, code % size))
-        kinds.append((count, levels))
+        rollouts, good_of_kind = divmod(code, size)
+        rollouts_before, rollouts_now = divmod(rollouts, size)
+        log_tails = _hypergeometric(rollouts_before, rollouts_now, good_of_kind)
+        kinds.append((count, np.sort(log_tails)))
     return tuple(kinds)
 
 
-def _log_least(n: Ints, m: Ints) -> Floats:
-    """Return log 1 / C(n + m, n) for each task's numbers of rollouts, shape (tasks,)."""
-    size = int(m.max(initial=0)) + 1
-    codes, inverse = np.unique(n * size + m, return_inverse=True)
-    of_kinds = [
-        -_log_choose(code // size + code % size, code % size) for code in codes.tolist()
-    ]
-    return np.array(of_kinds, dtype=np.float64)[inverse]
+def _log_least(before: Ints, now: Ints) -> Floats:
+    """Return the log of the least p that each task's rollouts can give, shape (tasks,)."""
+    size = int(now.max(initial=0)) + 1
+    codes, inverse = np.unique(before * size + now, return_inverse=True)
+    of_kinds = np.zeros(len(codes))
+    for kind, code in enumerate(codes.tolist()):
+        rollouts_before, rollouts_now = divmod(code, size)
+        of_kinds[kind] = log_least_p(rollouts_before, rollouts_now)
+    return of_kinds[inverse]
+
+
+def _log_p_of_good(*, before: int, now: int, good: int, kept: int) -> float:
+    """Return log P that the baseline has as many of the good rollouts, or more."""
+    fewest = max(0, good - now)
+    return float(_hypergeometric(before, now, good)[kept - fewest])
 
 
 @lru_cache(maxsize=4096)
@@ -375,15 +394,13 @@ def _hypergeometric(n: int, m: int, good: int) -> Floats:
     """Return log P(X >= x) of the good rewards that the baseline gets, from the fewest on."""
     fewest = max(0, good - m)
     most = min(n, good)
-    logs = np.array(
-        [
-            _log_choose(n, kept) + _log_choose(m, good - kept)
-            for kept in range(fewest, most + 1)
-        ]
-    )
-    logs -= _log_choose(n + m, good)
-    tails = np.logaddexp.accumulate(logs[::-1])[::-1]
-    tails = np.minimum(tails, 0.0)
+    log_ways = [
+        _log_choose(n, kept) + _log_choose(m, good - kept)
+        for kept in range(fewest, most + 1)
+    ]
+    log_chances = np.array(log_ways) - _log_choose(n + m, good)
+    log_tails = np.logaddexp.accumulate(log_chances[::-1])[::-1]
+    tails = np.minimum(log_tails, 0.0)
     tails.setflags(write=False)
     return tails
 
@@ -391,7 +408,8 @@ def _hypergeometric(n: int, m: int, good: int) -> Floats:
 @lru_cache(maxsize=4096)
 def _log_tail_of_sums(ranks: tuple[int, ...], chosen: int, seen: int) -> float:
     """Return the log of the share of choices whose ranks sum to `seen` or more."""
-    size = sum(ranks[-chosen:]) + 1 if chosen else 1
+    largest = sum(ranks[len(ranks) - chosen :])
+    size = largest + 1
     # ways to choose so many, by their sum: as logs they would cost more than they save
     ways = np.zeros((chosen + 1, size))
     ways[0, 0] = 1.0

@@ -79,13 +79,14 @@ def needed_drop(
     """Return what a t test with noise between runs needs; NaN for no df."""
     if not df > 0:
         return Needed(t_fail=math.nan, t_power=math.nan)
-    return Needed(
+    needed = Needed(
         t_fail=stats.t_ppf(1 - alpha, df),
         t_power=stats.t_ppf(_POWER, df),
         least=least,
-        beyond=0.0 if noise is None else noise.beyond,
-        short=0.0 if noise is None else noise.short,
     )
+    if noise is None:
+        return needed
+    return structs.replace(needed, beyond=noise.beyond, short=noise.short)
 
 
 def detectable_drop(
@@ -97,14 +98,14 @@ def detectable_drop(
     """
     if not test.result.se > 0:
         return math.nan
+    df = test.result.df
+    if not df > 0:
+        df = math.inf
+    least = 0.0
     rule = damage.given.rule
-    df = test.result.df if test.result.df > 0 else math.inf
-    needed = needed_drop(
-        df,
-        alpha,
-        least=rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0,
-        noise=noise,
-    )
+    if rule.rule is RuleName.PRACTICAL:
+        least = rule.max_drop
+    needed = needed_drop(df, alpha, least=least, noise=noise)
     if damage.given.stated is not None:
         return needed.drop(test.result.se)
     is_blind = 0.5**damage.units >= alpha
@@ -271,27 +272,28 @@ class _ThinnedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def lost(self, share: float) -> tuple[float, float]:
         """Return the drop where such a share is lost, and its standard error."""
-        n = len(self.kind)
-        chance = self.kept.chances(1 - share)
-        after = (chance * self.held).sum(axis=1)
-        spread = (chance * self.held**2).sum(axis=1) - after**2
-        extra = float(self.times @ spread) / n
+        tasks = len(self.kind)
+        chances = self.kept.chances(1 - share)
+        # of each kind: the value before, its mean after the loss, and the variance
         whole = self.held[np.arange(len(self.times)), self.good]
-        drop = self.sign * float(self.times @ (whole - after)) / n
+        after = (chances * self.held).sum(axis=1)
+        variances = (chances * self.held**2).sum(axis=1) - after**2
+        drop = self.sign * float(self.times @ (whole - after)) / tasks
+        of_loss = float(self.times @ variances) / tasks
         if self.clusters is None:
-            variance = self._variance_of_difference(after) + extra
-            return drop, math.sqrt(max(float(variance), 0.0) / n)
+            variance = self._variance_of_difference(after) + of_loss
+            return drop, math.sqrt(max(float(variance), 0.0) / tasks)
         difference = self.baseline - after[self.kind]
         se = stats.mean_se(difference, self.clusters).se
-        return drop, math.hypot(se, math.sqrt(max(extra, 0.0) / n))
+        return drop, math.hypot(se, math.sqrt(max(of_loss, 0.0) / tasks))
 
     def _variance_of_difference(self, after: Floats) -> float:
         """Return the variance over tasks of the baseline less `after`, by kind."""
-        n = len(self.kind)
-        gap = self.mean - float(self.times @ after) / n
-        products = self.squares - 2 * self.sums @ after + self.times @ after**2
-        spread = products / n - gap**2
-        return float(spread * n / (n - 1))
+        tasks = len(self.kind)
+        mean = self.mean - float(self.times @ after) / tasks
+        squares = self.squares - 2 * self.sums @ after + self.times @ after**2
+        variance = squares / tasks - mean**2
+        return float(variance * tasks / (tasks - 1))
 
 
 def _thinned_run(damage: TaskDamage) -> _ThinnedRun | None:
@@ -332,11 +334,16 @@ def _thinned_run(damage: TaskDamage) -> _ThinnedRun | None:
 
 def _two_values(pair: PairedMetric) -> tuple[float, float] | None:
     """Return the two values of all rewards, the lower first; None for more, or one."""
-    sides = (pair.rewards_baseline.values, pair.rewards_current.values)
-    low = min(values.min() for values in sides)
-    high = max(values.max() for values in sides)
-    is_either = all(((v == low) | (v == high)).all() for v in sides)
-    return (low, high) if low < high and is_either else None
+    before = pair.rewards_baseline.values
+    now = pair.rewards_current.values
+    low = min(before.min(), now.min())
+    high = max(before.max(), now.max())
+    if low == high:
+        return None
+    for values in (before, now):
+        if not ((values == low) | (values == high)).all():
+            return None
+    return low, high
 
 
 class _Binomials(msgspec.Struct, frozen=True):
@@ -387,11 +394,15 @@ def _swapped_drop(damage: TaskDamage, test: DropTest, needed: Needed) -> float:
     drop = 0.0
     last = math.inf
     for _ in range(_STEPS):
-        times = 1 + drop / current if grows else 1.0
-        critical = se * (1 + times) / 2
-        if not grows:
+        if grows:
+            times = 1 + drop / current
+            critical = se * (1 + times) / 2
+            spread = se * math.sqrt((1 + times**2) / 2)
+        else:
             critical = math.hypot(se, drop / math.sqrt(damage.units))
+            spread = se
         last = drop
-        spread = se * math.sqrt((1 + times**2) / 2)
         drop = needed.seen(critical) + needed.margin(spread)
-    return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
+    if not drop - last < _SETTLED * drop:
+        return math.nan
+    return float(f"{drop:.6g}")

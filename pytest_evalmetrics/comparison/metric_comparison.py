@@ -110,7 +110,9 @@ def _detectable(damage: TaskDamage, test: DropTest, *, alpha: float) -> float:
     """Return the drop that is found with 80 % power; NaN for one that no rate can show."""
     noise = _run_noise(damage, test.result, alpha)
     drop = detectable_drop(damage, test, alpha=alpha, noise=noise)
-    return math.nan if damage.pair.bounded and drop > damage.span else drop
+    if damage.pair.bounded and drop > damage.span:
+        return math.nan
+    return drop
 
 
 def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise | None:
@@ -143,7 +145,9 @@ def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise
 
 def _unit_of_noise(damage: TaskDamage) -> float:
     """Return the unit of stated noise: points of a rate, or the baseline's value."""
-    return 1.0 if damage.given.is_rate else abs(damage.pair.value_baseline)
+    if damage.given.is_rate:
+        return 1.0
+    return abs(damage.pair.value_baseline)
 
 
 def _unseen_run_noise(

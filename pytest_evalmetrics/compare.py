@@ -209,7 +209,9 @@ def _with_causes(findings: Sequence[Finding], result: BenchmarkResult) -> list[F
     explained = []
     for finding in findings:
         agent = finding.difference.agent
-        own = [one for one in separators if agent in ("", one.agent)]
+        own = []
+        if finding.difference.tasks:  # of a metric
+            own = [one for one in separators if agent in ("", one.agent)]
         separators = [one for one in separators if one not in own]
         difference = structs.replace(finding.difference, behaviour=behaviour)
         explained.append(
@@ -240,7 +242,7 @@ def _finding(name: str, check: Check, margin: float | None) -> Finding:
     if check.gate is Gate.BASELINE:
         verdict = check.verdict
     reason = ""
-    if check.verdict is not Verdict.PASS:
+    if check.verdict is not Verdict.PASS or check_wording.changes_task_list(check):
         reason = sentences.reason_of(check)
     change, low, high = check_wording.change_of(check)
     difference = Difference(

@@ -242,7 +242,7 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
     assert main(["compare", "before.jsonl", "fewer.jsonl", *ASKED]) == 1
     text = capsys.readouterr().out
     assert "INCONCLUSIVE" in text
-    assert "50 of the baseline's 60 tasks are compared" in text
+    assert "50 of the baseline's 60 tasks can be compared" in text
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,27 @@ def test_the_changes_are_drawn_on_one_scale(capsys, monkeypatch):
     assert [line.split()[0] for line in drawn] == ["after.jsonl", "nearly.jsonl"]
     zero = {line.index("│") for line in drawn if "│" in line}
     assert len(zero) == 1
-    assert lines[lines.index(drawn[-1]) + 1].strip() == "│ no change"
+    # at the margin, where it is not one more mark below the drawings
+    assert lines[lines.index(drawn[-1]) + 1] == "│ no change"
+
+
+def test_tasks_that_the_first_run_lacks_are_named_and_causes_follow_the_loss(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    old = [{"task": f"t{n}", "reward": 1, "lang": "en"} for n in range(40)]
+    new = [
+        {"task": f"t{n}", "reward": int(n >= 15), "lang": ["en", "ja"][n < 15]}
+        for n in range(41)
+    ]
+    for name, rows in (("old.jsonl", old), ("new.jsonl", new)):
+        lines = [json.dumps(row) for row in rows]
+        (tmp_path / name).write_text("\n".join(lines))
+    arguments = ["--task", "task", "--reward", "reward"]
+    assert main(["compare", "old.jsonl", "new.jsonl", *arguments]) == 1
+    text = capsys.readouterr().out
+    assert "new.jsonl tasks: 1 new task not in the baseline: t40 (reward 1)" in text
+    assert text.index("in common: lang ja") > text.index("mean_reward fell from 1")
 
 
 def test_the_files_of_a_folder_that_are_not_read_are_named(runs, capsys):

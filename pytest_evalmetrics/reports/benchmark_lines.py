@@ -23,7 +23,7 @@ from pytest_evalmetrics.reports.sentences import (
     bound_of,
     reason_of,
 )
-from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.brief import brief, brief_change
 from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _CHANGES = 3  # of a benchmark
+_REASON_LINES = 3  # of a check that warns
 _SHORT = 2  # lines of a benchmark that is written briefly
 _INDENT = " " * 6
 _ADVISORY_COLOUR = "cyan"
@@ -216,23 +217,30 @@ def entry(result: BenchmarkResult, reading: Reading) -> Lines:
         yield line, colour
     details: list[str] = []
     if not is_explained:
-        details += _check_details(result, reading)
+        for text in _check_details(result, reading):
+            yield from _detail_lines(text, reading, most=_REASON_LINES)
         details += _change_details(result, reading)
     details += wording.recorded_lines(result.recorded)
     details += wording.judge_lines(result.judges)
     for text in details:
-        line = f"    {text}"
-        if not reading.is_verbose:
-            line = reading.cut(line)
-        for part in broken(line, reading.width):
-            yield part, None
+        yield from _detail_lines(text, reading, most=1)
+
+
+def _detail_lines(text: str, reading: Reading, *, most: int) -> Lines:
+    """Write a text below a benchmark, in at most so many lines but with -v."""
+    line = f"    {text}"
+    if reading.width is not None and not reading.is_verbose:
+        line = beginning(line, most * reading.width)
+    for part in broken(line, reading.width):
+        yield part, None
 
 
 def _change_details(result: BenchmarkResult, reading: Reading) -> list[str]:
     """Write what changed since the baseline: the first ones, with -v all."""
-    changes = [f"changed: {text}" for text in change_texts(result.changes)]
     if reading.is_verbose:
-        return changes
+        return [f"changed: {text}" for text in change_texts(result.changes)]
+    short = change_texts(map(brief_change, result.changes))
+    changes = [f"changed: {text}" for text in short]
     more = many(len(changes) - _CHANGES, "more change")
     return capped(changes, _CHANGES, f"... and {more} (-v shows them)")
 

@@ -20,7 +20,12 @@ from pytest_evalmetrics.model.reasons import (
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
 from pytest_evalmetrics.reports.sentences import bound_of, reason_of
-from pytest_evalmetrics.reports.wording import number, signed, two_digits
+from pytest_evalmetrics.reports.wording import (
+    number,
+    signed,
+    size_of_loss,
+    two_digits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -277,8 +282,8 @@ def seen_losses(checks: Iterable[Check]) -> str:
             drops.append(facts.detectable_drop)
     if not drops:
         return ""
-    least = two_digits(min(drops))
-    most = two_digits(max(drops))
+    least = size_of_loss(min(drops))
+    most = size_of_loss(max(drops))
     if least == most:
         return f"sees losses from {least} on"
     return f"sees losses from {least} to {most} on"
@@ -327,7 +332,7 @@ def comparison_details(check: Check) -> Iterator[str]:
     if facts.test:
         yield _basis(facts)
     if facts.detectable_drop:
-        drop = number(facts.detectable_drop)
+        drop = size_of_loss(facts.detectable_drop)
         yield f"80 % power to see a loss of {drop} or more"
     if facts.unseen_flips:
         share = f"{facts.unseen_flips:.1%}"

@@ -27,6 +27,7 @@ from pytest_evalmetrics.reports.wording import (
     number,
     signed,
     signed_interval,
+    size_of_loss,
     two_digits,
 )
 
@@ -164,7 +165,7 @@ def _words(findings: Sequence[Finding]) -> Iterator[str]:
         if difference.behaviour:
             yield f"{difference.run}: {difference.behaviour}"
         if not difference.reason and difference.detectable:
-            least = f"a loss of {difference.detectable:.3g}"
+            least = f"a loss of {size_of_loss(difference.detectable)}"
             yield f"{name}: {least} would be seen with 80 % power"
 
 
@@ -235,8 +236,8 @@ def _drawn(differences: Sequence[Difference], width: int) -> list[str]:
         for picture in of_metric:
             interval = drawing.drawn(picture, scale, strokes)
             lines.append(f"{padded(picture.label, columns)}  {interval}")
-    lines.append(f"{padded('', columns)}  {strokes.zero} no change")
-    return lines
+    # in no picture's columns, where it would be a mark
+    return [*lines, f"{strokes.zero} no change"]
 
 
 def _picture(difference: Difference, width: int) -> Picture | None:

@@ -51,6 +51,20 @@ def scale_of(pictures: Sequence[Picture], columns: int) -> Scale:
     return Scale(min(marks), max(marks), columns)
 
 
+_ALIKE = 8  # times that the larger of two changes on one scale may be the other
+
+
+def share_scale(picture: Picture, first: Picture) -> bool:
+    """Whether a scale that shows the first change shows the other one, too."""
+    ratio = _extent(picture) / (_extent(first) or 1.0)
+    return 1 / _ALIKE <= ratio <= _ALIKE
+
+
+def _extent(picture: Picture) -> float:
+    """Return the largest change that a picture shows."""
+    return max(abs(picture.low), abs(picture.high))
+
+
 def _marks(picture: Picture) -> list[float]:
     marks = [picture.low, picture.value, picture.high]
     if picture.shows_zero:

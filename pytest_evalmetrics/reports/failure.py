@@ -18,8 +18,14 @@ from pytest_evalmetrics.failure_lines import (
 from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model import reasons as kinds
 from pytest_evalmetrics.model.scoring_notes import UnscoredRows
-from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
-from pytest_evalmetrics.reports import check_wording, flipped_tasks, triage, wording
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+from pytest_evalmetrics.reports import (
+    check_wording,
+    drawing,
+    flipped_tasks,
+    triage,
+    wording,
+)
 from pytest_evalmetrics.reports.sentences import (
     allowed_text,
     bound_of,
@@ -28,7 +34,7 @@ from pytest_evalmetrics.reports.sentences import (
     reason_of,
     values_text,
 )
-from pytest_evalmetrics.reports.sentences.brief import brief
+from pytest_evalmetrics.reports.sentences.brief import brief, brief_change
 from pytest_evalmetrics.reports.sentences.changes import change_texts
 from pytest_evalmetrics.reports.sentences.notes import note_text
 from pytest_evalmetrics.reports.sentences.separators import (
@@ -48,7 +54,6 @@ _NOTES = 3  # of a kind
 _SLICES = 3  # in the table
 _DRAWN = 2  # changes
 _AGENTS = 5  # with the same reason
-_ALIKE = 8  # times that the largest of changes on one scale may be another
 _VALUES = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
 _COMPARED = (
     "verdict",
@@ -232,19 +237,8 @@ def _pictures(checks: Sequence[Check]) -> Blocks:
             label = f"{check_wording.of_agent(check)}{check.name}"
         pictures.append(structs.replace(picture, label=visible(label)))
     for picture in pictures[:_DRAWN]:
-        if _shares_scale(picture, pictures[0]):
+        if drawing.share_scale(picture, pictures[0]):
             yield picture
-
-
-def _shares_scale(picture: Picture, first: Picture) -> bool:
-    """Whether a scale that shows the first change shows this one."""
-    ratio = _extent(picture) / (_extent(first) or 1.0)
-    return 1 / _ALIKE <= ratio <= _ALIKE
-
-
-def _extent(picture: Picture) -> float:
-    """Return the largest change that a picture shows."""
-    return max(abs(picture.low), abs(picture.high))
 
 
 def _head(result: BenchmarkResult, worse: Sequence[Check]) -> str:
@@ -399,15 +393,13 @@ def change_picture(check: Check) -> Picture | None:
 
 
 def _gate(check: Check) -> str:
-    """Say what the gate lets pass; where less is better, readers don't expect it."""
+    """Say what the gate lets pass."""
     rule = check_wording.rule_of(check)
     if rule is None:
         return ""
     allowed = allowed_text(rule)
     if not allowed:
         return ""
-    if rule.direction is Direction.LOWER:
-        return f"gate: {allowed}, lower is better"
     return f"gate: {allowed}"
 
 
@@ -652,8 +644,13 @@ def _remarks(result: BenchmarkResult) -> Blocks:
         if passes and check_wording.changes_task_list(check):
             text = visible(f"{check_wording.of_agent(check)}{reason_of(check)}")
             yield Line(text, LineKind.REMARK)
-    for text in change_texts(result.changes):
-        yield Line(f"changed: {visible(text)}", LineKind.REMARK)
+    short = change_texts(map(brief_change, result.changes))
+    for text, full in zip(short, change_texts(result.changes), strict=True):
+        yield Line(
+            f"changed: {visible(text)}",
+            LineKind.REMARK,
+            full=f"changed: {visible(full)}",
+        )
     for note in _notes(result):
         yield Line(f"note: {visible(note)}", LineKind.DETAIL)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.layout import capped, many
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
@@ -305,12 +306,15 @@ def _change(check: Check) -> str:
 
 
 def _drawn(unmet: Sequence[JudgedCheck], most: int) -> list[str]:
-    """Draw the changes that do not hold on one scale, with 0 and the change that matters."""
+    """Draw the surest changes that do not hold on one scale, with 0 and what matters."""
     names: list[str] = []
     shapes: list[Picture] = []
     for judged in unmet:
         shape = change_picture(judged.check)
-        if shape is not None and len(shapes) < most:
+        if shape is None or len(shapes) == most:
+            continue
+        # beside a change of another size no other one can be seen
+        if not shapes or drawing.share_scale(shape, shapes[0]):
             name = one_line(f"{judged.name} {judged.check.name}")
             names.append(both_ends(name, _LABEL))
             shapes.append(shape)
@@ -322,9 +326,16 @@ def _drawn(unmet: Sequence[JudgedCheck], most: int) -> list[str]:
     for name, shape in zip(names, shapes, strict=True):
         interval = drawing.drawn(shape, scale, drawing.LINES)
         lines.append(f"{padded(name, width)}  {interval}")
-    legend = drawing.legend(shapes[0], drawing.LINES)
-    lines.append(f"{padded('', width)}  {legend}")
+    lines.append(f"{padded('', width)}  {_legend(shapes)}")
     return lines
+
+
+def _legend(shapes: Sequence[Picture]) -> str:
+    """Explain the marks; where gates differ, each has its own in the table."""
+    shape = shapes[0]
+    if len({shape.text for shape in shapes}) > 1:
+        shape = structs.replace(shape, text="gate")
+    return drawing.legend(shape, drawing.LINES)
 
 
 def _shared(results: Sequence[BenchmarkResult], most: int) -> list[str]:
@@ -345,7 +356,7 @@ def _whose(result: BenchmarkResult, agent: str) -> str:
     return result.name
 
 
-_TASKS_HEADER = ("task that got worse", "passed", "expected", "was", "now", "why")
+_TASKS_HEADER = ("task that got worse", "rewards", "expected", "was", "now", "why")
 
 
 def _tasks(results: Sequence[BenchmarkResult], most: int, page: str) -> list[str]:
@@ -460,7 +471,7 @@ def _passing_row(judged: JudgedCheck) -> list[str]:
     seen = None
     if judged.check.comparison is not None:
         seen = judged.check.comparison.detectable_drop
-    return [*cells, wording.two_digits(seen)]
+    return [*cells, wording.size_of_loss(seen)]
 
 
 # -- the last runs, and what has no result ---------------------------------------------------

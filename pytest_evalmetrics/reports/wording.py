@@ -29,6 +29,8 @@ def number(value: float | None) -> str:
         return str(int(value))
     if 0.001 <= abs(value) < 100:
         return f"{value:.4f}"
+    if 100 <= abs(value) < 1e5:
+        return f"{value:.1f}"
     return f"{value:.6g}"
 
 
@@ -47,10 +49,18 @@ def signed(value: float | None) -> str:
 
 
 def two_digits(value: float | None) -> str:
-    """Write a p value, or the size of a loss, as precisely as it is known."""
+    """Write a p value."""
     if value is None:
         return ""
     return f"{value:.2g}"
+
+
+def size_of_loss(value: float | None) -> str:
+    """Write which loss is seen, as precisely as that is known."""
+    if value is None:
+        return ""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:.12g}"  # 130, not 1.3e+02
 
 
 def signed_interval(low: float | None, high: float | None) -> str:

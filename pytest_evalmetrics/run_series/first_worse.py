@@ -104,7 +104,8 @@ def _described(
     """Say which run is the first worse one, and how sure that is."""
     before = values[: change.first].mean()
     after = values[change.first :].mean()
-    share = 100 * change.shares[change.first - 1]
+    # never entirely sure
+    share = min(100 * change.shares[change.first - 1], 99.9)
     words = (
         f"{names[change.first]} is the first worse run, {share:.3g} % sure: from "
         f"{before:.4g} to {after:.4g} over {many(values.shape[1], 'task')} "

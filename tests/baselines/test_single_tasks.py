@@ -12,8 +12,8 @@ def test_a_pass_lists_the_tasks_that_went_from_all_to_none_and_back(project):
     result = project.run()
     result.assert_outcomes(passed=1)
     changes = (
-        "1 task went from all to none of the rollouts passing: 29; "
-        "1 task went from none to all of the rollouts passing: 30"
+        "1 task went from all passing to none: 29; "
+        "1 task went from none passing to all: 30"
     )
     result.stdout.fnmatch_lines([f"*changed: {changes}"])
     assert changes in (project.path / "evalmetrics/summary.md").read_text(

@@ -122,7 +122,7 @@ def test_a_scorer_of_your_own_states_the_directions_of_its_scores(project):
     longer = [row | {"response": "so it is and more"} for row in rows]
     project.rows("runs.jsonl", longer)
     project.bench(SCORED.replace("true", "{rule: exact}"))
-    project.run().stdout.fnmatch_lines(["*lower is better*"])
+    project.run().stdout.fnmatch_lines(["  gate: no rise"])
 
 
 def test_a_scorer_without_directions_is_asked_about(project):

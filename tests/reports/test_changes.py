@@ -103,19 +103,19 @@ CASES = [
     ),
     (
         TasksFlipped(TaskGroup(1, ("t1",)), TaskGroup(0, ())),
-        "1 task went from all to none of the rollouts passing: t1",
+        "1 task went from all passing to none: t1",
     ),
     (
         TasksFlipped(TaskGroup(1, ("t1",)), TaskGroup(2, ("t2", "t3")), "coder"),
         (
-            "coder: 1 task went from all to none of the rollouts passing: t1; 2 tasks went "
-            "from none to all of the rollouts passing: t2, t3"
+            "coder: 1 task went from all passing to none: t1; 2 tasks went "
+            "from none passing to all: t2, t3"
         ),
     ),
     (
         TasksFlipped(TaskGroup(0, ()), MANY),
         (
-            "12 tasks went from none to all of the rollouts passing: t0, t1, t2, t3, t4, t5, "
+            "12 tasks went from none passing to all: t0, t1, t2, t3, t4, t5, "
             "t6, t7, t8, t9 and 2 more"
         ),
     ),

@@ -133,7 +133,7 @@ def test_the_gates_that_fail_stand_with_the_tested_change_and_its_interval(regre
 
 def test_three_tasks_that_got_worse_are_shown_with_what_was_said(regressed):
     lines = comment({"evalmetrics": regressed}).splitlines()
-    head = lines.index("| task that got worse | passed | expected | was | now |")
+    head = lines.index("| task that got worse | rewards | expected | was | now |")
     tasks = lines[head + 2 : head + 5]
     assert all(line.endswith(" | 2/2 -\\> 0/2 | thus | so | so |") for line in tasks)
     assert lines[head + 5] == ""
@@ -144,7 +144,7 @@ def test_the_judge_s_reason_stands_beside_the_answer(regressed):
         for attempt in flip["now"]:
             attempt["reason"] = "it does not say why"
     lines = comment({"evalmetrics": regressed}).splitlines()
-    head = "| task that got worse | passed | expected | was | now | why |"
+    head = "| task that got worse | rewards | expected | was | now | why |"
     assert lines[lines.index(head) + 2].endswith(" | it does not say why |")
 
 

@@ -87,7 +87,7 @@ def test_a_failing_benchmark_answers_five_questions_in_twelve_lines(regressed):
         # what do I do
         "  -> fix the regression; or, if the change is intended, compare with a newer run",
         "  again:  pytest a.bench.yaml::math",
-        "changed: 12 tasks went from all to none of the rollouts passing: t0, t1, t2...",
+        "changed: 12 tasks went from all passing to none: t0, t1, t2 and 9 more",
     ]
 
 

@@ -767,7 +767,7 @@ UNFIT = [
             left_out_count=1,
         ),
         (
-            "pass@1 can't be compared: 3 of the baseline's 5 tasks are compared, and "
+            "pass@1 is not judged: 3 of the baseline's 5 tasks can be compared, and "
             "min_coverage is 90 %; gone: d; without a value on one side: e"
         ),
     ),
@@ -944,6 +944,14 @@ BOUNDS = [
     (rule(RuleName.STATISTICAL), "no drop at p < 0.01 (statistical)"),
     (rule(RuleName.PRACTICAL), "no drop >= 0.1 at p < 0.01 (practical)"),
     (rule(RuleName.NONINFERIOR), "drop shown to be <= 0.1 (noninferior)"),
+    (
+        rule(RuleName.PRACTICAL, direction=Direction.LOWER),
+        "no rise >= 0.1 at p < 0.01 (practical)",
+    ),
+    (
+        rule(RuleName.RELATIVE, direction=Direction.LOWER),
+        "rise <= 10 % of the baseline (relative)",
+    ),
     (rule(RuleName.OWN, own_name="steps"), "steps"),
     (
         rule(RuleName.OWN, own_name="steps", own_bound="at most 3 more"),

@@ -2,7 +2,12 @@
 
 import re
 
-from pytest_evalmetrics.model.bounds import ThresholdBound
+from pytest_evalmetrics.model.bounds import RuleBound, ThresholdBound
+from pytest_evalmetrics.model.comparison import (
+    ComparisonFacts,
+    RuleName,
+    RuleSettings,
+)
 from pytest_evalmetrics.model.reasons import Failed
 from pytest_evalmetrics.model.results import (
     BenchmarkResult,
@@ -10,7 +15,7 @@ from pytest_evalmetrics.model.results import (
     RunReport,
     StaleBaseline,
 )
-from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
 from pytest_evalmetrics.reports.ci_logs import github_annotations
 from pytest_evalmetrics.reports.summary import summary
 
@@ -145,3 +150,58 @@ def test_a_summary_of_thousands_of_failures_is_one_that_github_takes():
     assert "\nand 1500 more that do not hold, in report.json\n" in text
     assert "\n1900 more reasons are in report.json.\n" in text
     assert text.endswith("and 1500 more were not evaluated\n")
+
+
+def _compared(name, change, limit, p=0.001):
+    """Make a benchmark whose metric changed by so much, which matters from a limit on."""
+    rule = RuleSettings(
+        rule=RuleName.PRACTICAL,
+        direction=Direction.HIGHER,
+        alpha=0.01,
+        warn_alpha=0.05,
+        max_drop=limit,
+    )
+    facts = ComparisonFacts(
+        baseline=0.0,
+        current=-change,
+        drop=change,
+        drop_low=0.9 * change,
+        drop_high=1.1 * change,
+        p_adjusted=p,
+        tasks=20,
+    )
+    check = Check(
+        gate=Gate.BASELINE,
+        name=name,
+        verdict=Verdict.FAIL,
+        bound=RuleBound(rule),
+        comparison=facts,
+    )
+    return BenchmarkResult(
+        id=f"a::{name}",
+        name=name,
+        description="",
+        file="a",
+        line=1,
+        agents=(),
+        checks=(check,),
+    )
+
+
+def test_a_change_of_another_size_is_not_drawn_on_the_scale_of_the_first():
+    small = _compared("rate", 0.2, 0.01, p=0.0001)
+    large = _compared("tokens", 114.0, 10.0)
+    text = summary(RunReport(benchmarks=(small, large)))
+    (drawn,) = re.findall("<pre>\n(.*?)</pre>", text, re.DOTALL)
+    assert drawn.splitlines() == [
+        "rate rate  ├──●─┤                      ┊│",
+        "           │ 0  ┊ gate: no drop &gt;= 0.01 at p &lt; 0.01",
+    ]
+
+
+def test_of_gates_that_differ_the_legend_gives_no_number():
+    first = _compared("rate", 0.2, 0.01)
+    second = _compared("other", 0.3, 0.05)
+    text = summary(RunReport(benchmarks=(first, second)))
+    (drawn,) = re.findall("<pre>\n(.*?)</pre>", text, re.DOTALL)
+    assert drawn.splitlines()[-1].strip() == "│ 0  ┊ gate"

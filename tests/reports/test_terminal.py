@@ -235,3 +235,24 @@ def test_benchmarks_stand_in_natural_order(project):
         "all.bench.yaml::suite-2",
         "all.bench.yaml::suite-10",
     ]
+
+
+def test_why_a_benchmark_warns_is_said_whole_and_the_first_tasks_are_named(
+    project, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    project.rollouts([[1.0] * 8] * 40)
+    project.bench("num_samples: 8\nmetrics: [pass@1]\nbaseline: {}")
+    assert project.run("--evalmetrics-update").ret == 0
+    project.rollouts([[0.0] * 8, *([[1.0] * 8] * 39)])
+    result = project.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "    WARN  1 of 40 tasks got worse beyond what the rollouts explain: 0 (1 to 0, p",
+            "      = 7.8e-05); unproven, because it assumes independent rollouts, and the",
+            "      rollouts of too few tasks differ from each other to show it",
+            "    changed: 1 task went from all passing to none: 0",
+        ],
+        consecutive=True,
+    )

@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.model.scores import CallTotals
 from pytest_evalmetrics.reports.sentences.thresholds import distinct
-from pytest_evalmetrics.reports.wording import calls_line, number, sparkline
+from pytest_evalmetrics.reports.wording import (
+    calls_line,
+    number,
+    size_of_loss,
+    sparkline,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,13 +22,22 @@ from pytest_evalmetrics.reports.wording import calls_line, number, sparkline
         (2000.0, "2000"),
         (0.61234, "0.6123"),
         (-0.06875, "-0.0688"),
-        (1234.5678, "1234.57"),
+        (1234.5678, "1234.6"),
+        (123456.789, "123457"),
         (0.000012345, "1.2345e-05"),
         (None, ""),
     ],
 )
 def test_numbers(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.10853, "0.11"), (13.2593, "13"), (132.6, "130"), (1.0, "1"), (None, "")],
+)
+def test_a_loss_that_would_be_seen_has_two_digits_and_no_exponent(value, text):
+    assert size_of_loss(value) == text
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))

@@ -20,10 +20,10 @@ from pytest_evalmetrics.reports import (
 from pytest_evalmetrics.reports.failure import what_to_do
 from pytest_evalmetrics.reports.html.benchmark_view import in_order
 from pytest_evalmetrics.reports.sentences.separators import separator_text
-from pytest_evalmetrics.reports.wording import number, signed, two_digits
+from pytest_evalmetrics.reports.wording import number, signed, two_digits, used_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
 
@@ -68,6 +68,8 @@ def _text(text: str) -> str:
 
 def _excerpt(text: str) -> str:
     flat = " ".join(text.split())
+    if not flat:
+        return ""
     if len(flat) > _LETTERS:
         half = _LETTERS // 2
         flat = f"{flat[:half]} ... {flat[-half:]}"
@@ -75,18 +77,30 @@ def _excerpt(text: str) -> str:
 
 
 def _table(
-    caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]
+    caption: str, names: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> Iterator[str]:
-    """Write rows of HTML, of which the second cell names what the row is about."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    """Write rows of HTML, of which the second cell names what the row is about.
+
+    Columns that are empty are left out.
+    """
+    used = used_columns(rows)
+    head = "".join(f'<th scope="col">{names[at]}</th>' for at in used)
     yield '<div class="scroll"><table border="1" cellpadding="4">'
     yield f"<caption>{caption}</caption>"
     yield f"<thead><tr>{head}</tr></thead>"
     yield "<tbody>"
-    for first, name, *others in rows:
-        cells = "".join(f"<td>{cell}</td>" for cell in others)
-        yield f'<tr><td>{first}</td><th scope="row">{name}</th>{cells}</tr>'
+    for row in rows:
+        yield f"<tr>{''.join(_cell(row, at) for at in used)}</tr>"
     yield "</tbody></table></div>"
+
+
+_NAME = 1  # the column that names what a row is about
+
+
+def _cell(row: Sequence[str], at: int) -> str:
+    if at == _NAME:
+        return f'<th scope="row">{row[at]}</th>'
+    return f"<td>{row[at]}</td>"
 
 
 # -- the table of benchmarks -----------------------------------------------------------------
@@ -96,7 +110,8 @@ _COLUMNS = ("Verdict", "Benchmark", "Metric", "Before", "Now", "Change", "p")
 
 def _benchmarks(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     if results:
-        yield from _table("Benchmarks", _COLUMNS, map(_benchmark, results))
+        rows = [_benchmark(result) for result in results]
+        yield from _table("Benchmarks", _COLUMNS, rows)
 
 
 def _benchmark(result: BenchmarkResult) -> list[str]:
@@ -145,7 +160,7 @@ def _explained(result: BenchmarkResult) -> Iterator[str]:
     yield from _worse_tasks(result)
 
 
-_TASK_COLUMNS = ("Passed", "Task", "Expected", "Before", "Now")
+_TASK_COLUMNS = ("Rewards", "Task", "Expected", "Before", "Now")
 
 
 def _worse_tasks(result: BenchmarkResult) -> Iterator[str]:

@@ -22,11 +22,16 @@ from pytest_evalmetrics.model.bounds import (
     UntilBound,
 )
 from pytest_evalmetrics.model.comparison import RuleName
+from pytest_evalmetrics.model.verdicts import Direction
 from pytest_evalmetrics.reports.sentences.thresholds import end_of_interval
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.model.comparison import RuleSettings
     from pytest_evalmetrics.model.results import Check
+
+
+# a loss, by the better direction of a metric
+_LOSS = {Direction.HIGHER: "drop", Direction.LOWER: "rise"}
 
 
 def bound_of(check: Check) -> str:
@@ -146,13 +151,14 @@ def allowed_text(rule: RuleSettings) -> str:
     """Say what a rule lets pass; empty where a rule of one's own doesn't."""
     if rule.rule is RuleName.OWN:
         return rule.own_bound
-    drop = f"{rule.max_drop:.4g}"
+    loss = _LOSS[rule.direction]
+    most = f"{rule.max_drop:.4g}"
     allowed = {
-        RuleName.EXACT: "no drop",
-        RuleName.ABSOLUTE: f"drop <= {drop}",
-        RuleName.RELATIVE: f"drop <= {100 * rule.max_drop:.4g} % of the baseline",
-        RuleName.STATISTICAL: f"no drop at p < {rule.alpha:g}",
-        RuleName.PRACTICAL: f"no drop >= {drop} at p < {rule.alpha:g}",
-        RuleName.NONINFERIOR: f"drop shown to be <= {drop}",
+        RuleName.EXACT: f"no {loss}",
+        RuleName.ABSOLUTE: f"{loss} <= {most}",
+        RuleName.RELATIVE: f"{loss} <= {100 * rule.max_drop:.4g} % of the baseline",
+        RuleName.STATISTICAL: f"no {loss} at p < {rule.alpha:g}",
+        RuleName.PRACTICAL: f"no {loss} >= {most} at p < {rule.alpha:g}",
+        RuleName.NONINFERIOR: f"{loss} shown to be <= {most}",
     }
     return allowed[rule.rule]

@@ -1,4 +1,4 @@
-"""Checks with the first names of long lists alone, for readers with little room."""
+"""Checks and changes with the first names of long lists alone, for readers with little room."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.changes import TasksFlipped
 
 if TYPE_CHECKING:
+    from pytest_evalmetrics.model.changes import RunChange
+    from pytest_evalmetrics.model.comparison import TaskGroup
     from pytest_evalmetrics.model.results import Check
 
 _NAMED = 3
@@ -49,3 +52,18 @@ def _brief(reason: kinds.Reason) -> kinds.Reason:
         return reason
     first = {name: getattr(reason, name)[:_NAMED] for name in lists}
     return structs.replace(reason, **first)
+
+
+def brief_change(change: RunChange) -> RunChange:
+    """Return a change that names the first of its tasks."""
+    if not isinstance(change, TasksFlipped):
+        return change
+    return structs.replace(
+        change,
+        broken=_first_of(change.broken),
+        mended=_first_of(change.mended),
+    )
+
+
+def _first_of(group: TaskGroup) -> TaskGroup:
+    return structs.replace(group, tasks=group.tasks[:_NAMED])

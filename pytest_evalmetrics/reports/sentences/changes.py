@@ -95,16 +95,16 @@ def tasks_flipped(change: TasksFlipped) -> str:
     """Name the tasks of both ways."""
     parts = []
     if change.broken.count:
-        parts.append(_flipped(change.broken, "all to none"))
+        parts.append(_flipped(change.broken, "all passing to none"))
     if change.mended.count:
-        parts.append(_flipped(change.mended, "none to all"))
+        parts.append(_flipped(change.mended, "none passing to all"))
     return about(change.agent, "; ".join(parts))
 
 
 def _flipped(group: TaskGroup, way: str) -> str:
     tasks = many(group.count, "task")
     names = listed(group.tasks, _NAMED, group.count)
-    return f"{tasks} went from {way} of the rollouts passing: {names}"
+    return f"{tasks} went from {way}: {names}"
 
 
 @sentence.register(PerhapsNotJudged)

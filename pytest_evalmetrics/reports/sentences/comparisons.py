@@ -39,6 +39,7 @@ from pytest_evalmetrics.model.reasons import (
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 from pytest_evalmetrics.reports.sentences.phrases import remarked, rose_or_fell
+from pytest_evalmetrics.reports.wording import size_of_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,7 +152,8 @@ def remarks(check: Check) -> Iterator[str]:
         share = 100 * facts.unseen_flips
         yield f"no task differs: up to {share:.2g} % of them may flip unseen"
     elif facts.detectable_drop is not None:
-        yield f"80 % power to see a loss of {facts.detectable_drop:.3g} or more"
+        least = size_of_loss(facts.detectable_drop)
+        yield f"80 % power to see a loss of {least} or more"
 
 
 def _tasks(group: TaskGroup, what: str) -> Iterator[str]:
@@ -229,9 +231,9 @@ def nothing_in_common(reason: NothingInCommon) -> str:
 @sentence.register(LowCoverage)
 def low_coverage(reason: LowCoverage) -> str:
     """Count the compared tasks, and name the others."""
-    text = f"{reason.metric} can't be compared: {reason.paired} of the baseline's "
-    text += f"{reason.of} tasks are compared, and min_coverage is "
-    text += f"{100 * reason.min_coverage:.4g} %"
+    paired = f"{reason.paired} of the baseline's {many(reason.of, 'task')}"
+    least = f"min_coverage is {100 * reason.min_coverage:.4g} %"
+    text = f"{reason.metric} is not judged: {paired} can be compared, and {least}"
     if reason.removed_count:
         text += f"; gone: {listed(reason.removed, _NAMED, reason.removed_count)}"
     if reason.left_out_count:

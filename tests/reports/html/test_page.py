@@ -1,5 +1,7 @@
 """The page in a browser: nothing is loaded, nothing is interpreted, everything can be reached."""
 
+import json
+
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -302,6 +304,41 @@ def test_the_agent_that_fails_comes_before_the_other(two_agents):
     *_, broken_down = two_agents.texts("section[aria-labelledby=a0-tasks] table.small")
     assert "hard\t4\t1\t0\t\N{MINUS SIGN}1\t4\t0\neasy\t4\t1\t1\t0\t0\t0" in broken_down
     assert two_agents.messages() == []
+
+
+def _rows(lost, cost):
+    """Write 40 tasks, of which the first ones fail, at a cost each."""
+    rows = [
+        {"task": f"t{n}", "reward": int(n >= lost), "cost": cost} for n in range(40)
+    ]
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def test_a_benchmark_that_several_causes_name_has_its_tasks_once(browser, project):
+    entries = []
+    for name, lost in (("a", 40), ("b", 20), ("c", 20), ("d", 20), ("e", 20)):
+        project.write(f"{name}-old.jsonl", _rows(lost=0, cost=1.0))
+        project.write(
+            f"{name}.jsonl", _rows(lost=lost, cost=2.0 if name == "a" else 1.0)
+        )
+        fields = "fields: {task: task, scores: {cost: cost}}"
+        entries.append(
+            f"  - name: {name}\n"
+            f"    rollouts: {{path: {name}.jsonl, {fields}}}\n"
+            "    metrics: [mean_reward, mean/cost]\n"
+            "    baseline:\n"
+            f"      rollouts: {name}-old.jsonl\n"
+            "      metrics: {mean/cost: {direction: lower, rule: absolute, max_drop: 0.5}}\n"
+        )
+    project.write("all.bench.yaml", "benchmarks:\n" + "".join(entries))
+    assert project.run().ret == 1
+    browser.open(project.path / "evalmetrics/report.html")
+    causes = browser.texts(".causes > li")
+    assert [cause.splitlines()[0] for cause in causes] == [
+        "FAIL 5 of 5 failing benchmarks: mean_reward",
+        "FAIL a: mean/cost",
+    ]
+    assert ["Rewards" in cause for cause in causes] == [True, False]
 
 
 def test_a_task_and_an_attempt_have_an_address(browser, pages):

@@ -27,7 +27,7 @@ function changeSentence(about, metric) {
   const change = `${num(metric.baseline)} → ${num(metric.value)}`;
   return h("p", { class: "lead" },
     whose,
-    h("b", {}, h("code", {}, metric.name), ` ${change}`),
+    h("b", {}, metricCode(metric.name), ` ${change}`),
     `: ${parts.join("; ")}.`);
 }
 
@@ -110,7 +110,7 @@ const VALUE_COLUMNS = [
 
 function metricName(metric, several) {
   return h("th", { scope: "row", role: "rowheader" },
-    h("code", {}, metric.name),
+    metricCode(metric.name),
     several ? h("small", { class: "where" }, own(metric.agent)) : null);
 }
 

@@ -29,6 +29,12 @@ const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), 
 // A text of a row or a file: its direction is its own, and stays within it.
 const own = (text) => h("bdi", { dir: "auto" }, text);
 
+// A metric's name, whose lines end behind its signs, and not within a word.
+function metricCode(name) {
+  const parts = name.split(/(?<=[/,[])/);
+  return h("code", {}, parts.flatMap((part) => [h("wbr", {}), part]).slice(1));
+}
+
 // A sentence of ours: what is to be typed stands between backticks in it.
 function sentence(text) {
   const parts = text.split("`");

@@ -11,8 +11,10 @@ function num(x) {
     return String(x);
   }
   const size = Math.abs(x);
-  const isPlain = size >= 0.001 && size < 100;
-  return isPlain ? x.toFixed(4) : String(Number(x.toPrecision(6)));
+  if (size >= 0.001 && size < 100) {
+    return x.toFixed(4);
+  }
+  return size >= 100 && size < 1e5 ? x.toFixed(1) : String(Number(x.toPrecision(6)));
 }
 
 const brief = (x) => (isNone(x) ? "–" : String(Number(x.toPrecision(3))));
@@ -21,8 +23,7 @@ function short(x) {
   if (isNone(x)) {
     return "–";
   }
-  const text = Math.abs(x) < 100 ? x.toFixed(4) : x.toPrecision(6);
-  return String(Number(text));
+  return String(Number(Math.abs(x) < 100 ? x.toFixed(4) : num(x)));
 }
 
 const plus = (x) => (x > 0 ? "+" : "") + withMinus(short(x));

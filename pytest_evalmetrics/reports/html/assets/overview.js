@@ -167,7 +167,7 @@ function examplesTable(row) {
     before: examples.some((example) => example.was),
     texts: examples.some((example) => example.has_answers),
   };
-  const names = [["Task", ""], ["Passed", "n"]];
+  const names = [["Task", ""], ["Rewards", "n"]];
   if (shows.expected) {
     names.push(["Expected", "md"]);
   }
@@ -210,13 +210,13 @@ function benchmarkEntry(row) {
     commandOf(row.again));
 }
 
-function causeEntry([head, text, command, first], rows) {
+function causeEntry([head, text, command, first], rows, showsExamples) {
   const kinds = { INCONCLUSIVE: "unsure", FAIL: "fail" };
   const row = rows.find((one) => one.id === first);
   return h("li", { class: kinds[head.split(" ")[0]] || "left" },
     h("p", { class: "what" }, head),
     text ? h("p", {}, text) : null,
-    row ? examplesTable(row) : null,
+    row && showsExamples ? examplesTable(row) : null,
     row ? h("p", {}, linkTo(row)) : null,
     commandOf(command));
 }
@@ -239,7 +239,9 @@ function inTheWay(run, rows) {
   const shown = run.causes.length ? [] : telling.slice(0, SHOWN_REASONS);
   const untold = run.causes.length ? 0 : telling.length - shown.length;
   const left = untold + Math.max(0, run.lost - SHOWN_LOST);
-  const causes = run.causes.map((cause) => causeEntry(cause, rows));
+  // a benchmark that several causes name has its tasks below the first of them
+  const firsts = run.causes.map((cause) => cause[3]);
+  const causes = run.causes.map((cause, at) => causeEntry(cause, rows, firsts.indexOf(cause[3]) === at));
   return section("way", "What to fix",
     causes.length ? h("ul", { class: "reasons causes" }, causes) : null,
     h("ul", { class: "reasons" },
@@ -347,7 +349,7 @@ function nameCell(row) {
 function metricCell(row) {
   const { metric } = row;
   const whose = row.agents.length > 1 ? h("small", { class: "where" }, own(metric.agent)) : null;
-  return h("td", { class: "md" }, h("code", {}, metric.name), whose);
+  return h("td", { class: "md" }, metricCode(metric.name), whose);
 }
 
 function valueCell(row) {
@@ -498,7 +500,7 @@ function agentsTable(rows) {
     ],
     row: (row) => [h("tr", {},
       h("th", { scope: "row" }, linkTo(row)),
-      h("td", { class: "md" }, row.metric ? h("code", {}, row.metric.name) : badge(row.verdict)),
+      h("td", { class: "md" }, row.metric ? metricCode(row.metric.name) : badge(row.verdict)),
       agents.map((agent) => agentCell(row, agent)))],
   });
   list.update([...several, ...unjudged]);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeGuard, overload
 
 from msgspec import structs
 
@@ -35,6 +35,7 @@ from pytest_evalmetrics.session.registration import let_register
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
+    from pathlib import Path
     from types import FrameType
 
     import pytest
@@ -116,7 +117,9 @@ pass_estimator, breakdown, cluster, independent, tier, description
             The call means nothing: two checks of one name, an unknown metric, no numbers.
         """
         settings = {
-            k: v for k, v in locals().items() if k not in _NO_KEYS and v is not None
+            key: value
+            for key, value in locals().items()
+            if key not in _NO_KEYS and value is not None
         }
         __tracebackhide__ = True
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
@@ -174,50 +177,52 @@ pass_estimator, breakdown, cluster, independent, tier, description
         __tracebackhide__ = True
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
-            file = self._item.path.parent / path
-            shown = shown_below(file.resolve(), self._item.config.rootpath)
-            if not file.is_file():
-                hint = "name it relative to the test file"
-                raise CheckError(f"there is no benchmark file {shown}", hint=hint)
-            with names_for(self._item, file):
-                benchmarks = load_benchmarks(file, shown=shown, scorers_known=True)
-            by_name = {benchmark.spec.name: benchmark for benchmark in benchmarks}
-            if name is not None and name not in by_name:
-                guess = did_you_mean(name, by_name, what="it has")
-                raise CheckError(f"{shown} has no benchmark {name!r}: {guess}")
-            results = {}
-            for each in by_name if name is None else [name]:
-                label = self._claim(each)
-                spec = by_name[each].spec
-                own = replace(spec, name=benchmark_name(self._test, each))
-                benchmark = structs.replace(by_name[each], spec=own)
-                results[each] = run_benchmark(
-                    self._item, benchmark, AskedOf(label=label, file=shown)
-                )
+            results = self._results_of(self._item.path.parent / path, name)
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
         outcomes = [self._failure_of(result) for result in results.values()]
         failures = [failure for failure in outcomes if failure is not None]
         if fail and failures:
-            worst = next(
-                (f for f in failures if not isinstance(f, GateFailed)), failures[0]
-            )
-            together = type(worst)("\n\n".join(map(str, failures)))
-            together.failure = joined([f.failure for f in failures if f.failure])
-            raise _shown_at(frame, together, self._file)
-        return results if name is None else results[name]
+            raise _shown_at(frame, _together(failures), self._file)
+        if name is None:
+            return results
+        return results[name]
+
+    def _results_of(self, file: Path, name: str | None) -> dict[str, BenchmarkResult]:
+        """Evaluate the benchmarks of a file, or one of them."""
+        shown = shown_below(file.resolve(), self._item.config.rootpath)
+        if not file.is_file():
+            hint = "name it relative to the test file"
+            raise CheckError(f"there is no benchmark file {shown}", hint=hint)
+        with names_for(self._item, file):
+            benchmarks = load_benchmarks(file, shown=shown, scorers_known=True)
+        by_name = {benchmark.spec.name: benchmark for benchmark in benchmarks}
+        if name is not None and name not in by_name:
+            guess = did_you_mean(name, by_name, what="it has")
+            raise CheckError(f"{shown} has no benchmark {name!r}: {guess}")
+        names = list(by_name)
+        if name is not None:
+            names = [name]
+        results = {}
+        for checked in names:
+            asked = AskedOf(label=self._claim(checked), file=shown)
+            spec = by_name[checked].spec
+            own = replace(spec, name=benchmark_name(self._test, checked))
+            benchmark = structs.replace(by_name[checked], spec=own)
+            results[checked] = run_benchmark(self._item, benchmark, asked)
+        return results
 
     def _failure_of(self, result: BenchmarkResult) -> EvalMetricsError | None:
         return failure_of(result, self._item.nodeid, titled=True)
 
     def _claim(self, name: object) -> str:
         """Reserve a name for one check; return the label of its result."""
-        if name is not None and (
-            not isinstance(name, str) or not name.strip() or "::" in name
-        ):
+        if name is not None and not _names_a_check(name):
             raise CheckError(f"{name!r} can't name a check: expected text without '::'")
         if name in self._names:
-            which = "without a name" if name is None else f"named {name!r}"
+            which = "without a name"
+            if name is not None:
+                which = f"named {name!r}"
             hint = 'give each its own: evalmetrics.check(..., name="hard")'
             raise CheckError(f"two checks of this test are {which}", hint=hint)
         self._names.add(name)
@@ -231,6 +236,24 @@ pass_estimator, breakdown, cluster, independent, tier, description
         while outer is not None and outer.f_code.co_filename != str(self._item.path):
             outer = outer.f_back
         return outer or frame
+
+
+def _names_a_check(name: object) -> TypeGuard[str]:
+    return isinstance(name, str) and bool(name.strip()) and "::" not in name
+
+
+def _together(failures: Sequence[EvalMetricsError]) -> EvalMetricsError:
+    """Join failures in one error; of data that can't be judged if one is."""
+    kind = type(failures[0])
+    for failure in failures:
+        if not isinstance(failure, GateFailed):
+            kind = type(failure)
+            break
+    together = kind("\n\n".join(map(str, failures)))
+    together.failure = joined(
+        [failure.failure for failure in failures if failure.failure is not None]
+    )
+    return together
 
 
 def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetricsError:

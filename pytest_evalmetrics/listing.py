@@ -6,7 +6,7 @@ import inspect
 import re
 from dataclasses import MISSING, fields
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics import registry
 from pytest_evalmetrics.config.benchmark_schema import (
@@ -56,29 +56,40 @@ _KINDS: dict[str, tuple[Registry, set[str]]] = {
 def listed() -> str:
     """List all registered names, each with a line and who provides it."""
     lines: list[str] = []
-    unusual = {
-        name for each in BUILTIN for name in spellings(each)[1:]
-    }  # of a scorer's type
     for kind, (things, _) in _KINDS.items():
-        names = [
-            n for n in things.names() if n not in unusual or not things.is_builtin(n)
-        ]
+        names = _shown_names(things)
         described = {name: _line(things, name) for name in names}
+        count = len(names)
         if kind == "metrics":
             described["mean/{score}"] = _STATISTICS
         if kind == _RULES:
-            rules = {n: f"{text}  [built-in]" for n, text in _BUILTIN_RULES.items()}
-            described = {**rules, **described}
-        count = len(described) if kind == _RULES else len(names)
+            described = {**_described_rules(), **described}
+            count = len(described)
         lines += _section(kind, described, count)
         if kind == "metrics":
             types = {name: _type(name) for name in METRIC_TYPES}
             lines += _section(_TYPES, types, len(types))
-    last = (
+    lines.append(
         "package.module:attribute names one of your own; evalmetrics explain NAME explains one "
         "of them"
     )
-    return "\n".join([*lines, last])
+    return "\n".join(lines)
+
+
+def _shown_names(things: Registry) -> list[str]:
+    """Return the names of a registry, without further spellings of a built-in scorer's type."""
+    spelled_otherwise: set[str] = set()
+    for name in BUILTIN:
+        spelled_otherwise.update(spellings(name)[1:])
+    return [
+        name
+        for name in things.names()
+        if name not in spelled_otherwise or not things.is_builtin(name)
+    ]
+
+
+def _described_rules() -> dict[str, str]:
+    return {name: f"{text}  [built-in]" for name, text in _BUILTIN_RULES.items()}
 
 
 def _section(kind: str, described: Mapping[str, str], count: int) -> list[str]:
@@ -90,13 +101,16 @@ def _section(kind: str, described: Mapping[str, str], count: int) -> list[str]:
 
 def _type(name: str) -> str:
     """Describe a type of metric, with the keys that it needs."""
+    metric_type = METRIC_TYPES[name]
     needed = [
         field.name
-        for field in fields(METRIC_TYPES[name])
+        for field in fields(metric_type)
         if field.default is MISSING and field.name != "type"
     ]
-    keys = f": {', '.join(needed)}" if needed else ""
-    return f"{_summary(METRIC_TYPES[name])}{keys}  [built-in]"
+    text = _summary(metric_type)
+    if needed:
+        text += f": {', '.join(needed)}"
+    return f"{text}  [built-in]"
 
 
 def _summary(target: object) -> str:
@@ -112,13 +126,16 @@ def _line(things: Registry, name: str) -> str:
 
 
 def _doc(target: object) -> str:
-    own = (
-        target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-    )
+    """Return the docstring of a class, a function, or the class of an instance."""
+    own = target
+    if not inspect.isclass(target) and not inspect.isroutine(target):
+        own = type(target)
     text = getattr(own, "__doc__", None)
     if text is None and not inspect.isroutine(own):  # without the docstrings of bases
         text = getattr(own.__dict__.get("compute"), "__doc__", None)
-    return inspect.cleandoc(text) if text else "(no description)"
+    if not text:
+        return "(no description)"
+    return inspect.cleandoc(text)
 
 
 def explained(name: str) -> str:
@@ -127,7 +144,7 @@ def explained(name: str) -> str:
     broken = []
     for kind, (things, _) in _KINDS.items():
         try:
-            entry = things.find(name) if kind != "metrics" else _find_metric(name)
+            entry = _find(kind, things, name)
         except (MetricError, RegistryError) as error:
             if ":" in name or name in things.names():
                 broken.append(error)
@@ -140,14 +157,25 @@ def explained(name: str) -> str:
         return "\n\n".join(parts)
     if broken:
         raise broken[0]  # a reference: the message is the same for each kind
-    there = [n for things, _ in _KINDS.values() for n in things.names()]
-    there += [*METRIC_TYPES, *_BUILTIN_RULES]
-    meant = closest(name, there)
-    guess = "" if meant is None else f": did you mean {meant!r}?"
-    raise RegistryError(
-        f"there is nothing named {name!r}{guess}",
-        hint="evalmetrics list prints what there is",
-    )
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> RegistryError:
+    """Create the error for a name that nothing has, with the one that was perhaps meant."""
+    names = [*METRIC_TYPES, *_BUILTIN_RULES]
+    for things, _ in _KINDS.values():
+        names += things.names()
+    what = f"there is nothing named {name!r}"
+    meant = closest(name, names)
+    if meant is not None:
+        what += f": did you mean {meant!r}?"
+    return RegistryError(what, hint="evalmetrics list prints what there is")
+
+
+def _find(kind: str, things: Registry, name: str) -> Found:
+    if kind == "metrics":
+        return _find_metric(name)
+    return things.find(name)
 
 
 def _explained_beside(name: str) -> list[str]:
@@ -174,21 +202,22 @@ def _lowered(text: str) -> str:
 
 
 def _kind_of(target: object) -> str:
+    """Return the kind of a thing by what it offers; a metric if that is not clear."""
     names = set(dir(target))
     if not inspect.isclass(target):
         names |= {key for key, _ in _parameters(target)}
-    return next(
-        (kind for kind, (_, offers) in _KINDS.items() if offers & names), "metrics"
-    )
+    for kind, (_, offers) in _KINDS.items():
+        if offers & names:
+            return kind
+    return "metrics"
 
 
 def _find_metric(name: str) -> Found:
     metrics = registry.metrics
     metric = parse(name)
     if metric.is_statistic:
-        return registry.Found(
-            f"{metric.metric}/...", Names.statistic(metric.metric, "").target
-        )
+        statistic = Names.statistic(metric.metric, "")
+        return registry.Found(f"{metric.metric}/...", statistic.target)
     family = metrics.family(metric.metric)
     if family is not None and metric.metric not in set(metrics.names()) - {family}:
         return registry.Found(family, metrics.find(family).target)
@@ -196,72 +225,114 @@ def _find_metric(name: str) -> Found:
 
 
 def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[str]:
-    numbers = "".join(f", {key} = {value}" for key, value in entry.numbers.items())
+    yield f"{name}: {kind[:-1]}{_family_text(name, entry)}"
+    yield ""
+    doc = _doc(entry.target)
+    if _is_ours(kind, things, entry):
+        doc = _paragraphs(_FOR_BUILDERS.sub("", doc))
+    yield indent(doc, "  ")
+    yield ""
+    keys = list(_keys(kind, entry))
+    if keys:
+        yield "  keys"
+        yield from keys
+        yield ""
+    if kind == "metrics":
+        yield from _range_lines(entry.target)
+    yield f"  from: {_provider(things, entry)}, {registry.origin(entry.target)}"
+
+
+def _family_text(name: str, entry: Found) -> str:
+    """Say of which family of names one is, and what its numbers mean."""
+    if entry.name == name:
+        return ""
     which = "one of"
     if "{" in entry.name and not entry.numbers:
         which = "the family"
-    of = f" ({which} {entry.name}{numbers})" if entry.name != name else ""
-    yield f"{name}: {kind[:-1]}{of}"
-    yield ""
-    doc = _doc(entry.target)
-    ours = not entry.reference and (kind == "metrics" or things.is_builtin(entry.name))
-    yield indent(_paragraphs(_FOR_BUILDERS.sub("", doc)) if ours else doc, "  ")
-    yield ""
-    if keys := list(_keys(kind, entry)):
-        yield from ("  keys", *keys, "")
-    if kind == "metrics":
-        if getattr(entry.target, "bounded", False) is True:
-            yield "  a rate in [0, 1]"
-        reason = getattr(entry.target, "no_interval", "")
-        if isinstance(reason, str) and reason:
-            yield f"  no interval: {reason}"
+    numbers = [f", {key} = {value}" for key, value in entry.numbers.items()]
+    return f" ({which} {entry.name}{''.join(numbers)})"
+
+
+def _is_ours(kind: str, things: Registry, entry: Found) -> bool:
+    """Whether a docstring is one of ours, whose sections for builders are left out."""
     if entry.reference:
-        who = "named outright"
-    else:
-        who = "built-in"
-        if not entry.name.endswith("/..."):
-            who = things.source(entry.name)
-    yield f"  from: {who}, {registry.origin(entry.target)}"
+        return False
+    return kind == "metrics" or things.is_builtin(entry.name)
+
+
+def _range_lines(target: object) -> Iterator[str]:
+    """Say what a metric's class says of its values."""
+    if getattr(target, "bounded", False) is True:
+        yield "  a rate in [0, 1]"
+    reason = getattr(target, "no_interval", "")
+    if isinstance(reason, str) and reason:
+        yield f"  no interval: {reason}"
+
+
+def _provider(things: Registry, entry: Found) -> str:
+    if entry.reference:
+        return "named outright"
+    if entry.name.endswith("/..."):
+        return "built-in"
+    return things.source(entry.name)
 
 
 def _paragraphs(doc: str) -> str:
     """Write each paragraph of plain text on one line, which the terminal breaks."""
-    return "\n\n".join(
-        part if "\n " in part else part.replace("\n", " ") for part in doc.split("\n\n")
-    )
+    parts = []
+    for part in doc.split("\n\n"):
+        is_plain = "\n " not in part
+        parts.append(part.replace("\n", " ") if is_plain else part)
+    return "\n\n".join(parts)
 
 
 def _keys(kind: str, entry: Found) -> Iterator[str]:
-    keys = keys_of_scorer(entry.name) if kind == "scorers" else None
-    if keys is not None:
-        yield from (f"    {line}" for line in keys)
+    """Yield a line for each key that a benchmark file may give a thing."""
+    if kind == "scorers":
+        keys = keys_of_scorer(entry.name)
+        if keys is not None:
+            yield from (f"    {line}" for line in keys)
+            return
+    if not inspect.isclass(entry.target):
         return
-    for key, parameter in (
-        _parameters(entry.target) if inspect.isclass(entry.target) else ()
-    ):
-        if kind == "metrics" and ("{" + key + "}") in entry.name:
-            here = ""
-            if key in entry.numbers:
-                here = f", here {entry.numbers[key]}"
-            yield f"    {key}: a whole number from 1, in the name{here}"
-        elif kind == "metrics" and key == "options":
-            yield "    pass_threshold, pass_estimator: of the benchmark, where it asks for them"
+    for key, parameter in _parameters(entry.target):
+        if kind == "metrics":
+            yield from _key_of_metric(key, entry)
         elif kind == "scorers" and key != "terms":
             yield f"    {parameter}"
 
 
-def _parameters(target: Any) -> Iterator[tuple[str, str]]:
+def _key_of_metric(key: str, entry: Found) -> Iterator[str]:
+    if f"{{{key}}}" in entry.name:
+        line = f"    {key}: a whole number from 1, in the name"
+        if key in entry.numbers:
+            line += f", here {entry.numbers[key]}"
+        yield line
+    elif key == "options":
+        yield "    pass_threshold, pass_estimator: of the benchmark, where it asks for them"
+
+
+def _parameters(target: object) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a class or a function, each as it is written there."""
+    if not callable(target):
+        return
     try:
         parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return
-    for p in parameters:
-        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            written = isinstance(p.annotation, str)
-            kind = p.annotation if written else inspect.formatannotation(p.annotation)
-            shown = p.name if p.annotation is p.empty else f"{p.name}: {kind}"
-            yield (
-                p.name,
-                shown
-                + (" (required)" if p.default is p.empty else f" = {p.default!r}"),
-            )
+    for parameter in parameters:
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            yield parameter.name, _written(parameter)
+
+
+def _written(parameter: inspect.Parameter) -> str:
+    """Write a parameter with its type and its default."""
+    text = parameter.name
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        text += f": {annotation}"
+    elif annotation is not parameter.empty:
+        text += f": {inspect.formatannotation(annotation)}"
+    if parameter.default is parameter.empty:
+        return f"{text} (required)"
+    return f"{text} = {parameter.default!r}"

@@ -112,11 +112,11 @@ class RunFolder:
     def start(self) -> list[str]:
         """Mark the folder as running, and move an earlier verdict's files aside."""
         earlier = _read(self._file)
-        died = earlier is not None and earlier.state == "running"
-        if self._evaluates and earlier is not None and died and _lives(earlier):
-            message = f"another run writes here: {_writer(earlier)}"
-            hint = "let it end, or give one of them its own folder: --evalmetrics-output=PREFIX"
-            raise ArtifactError(message, file=str(self._file), hint=hint)
+        unfinished = earlier
+        if earlier is not None and earlier.state != "running":
+            unfinished = None
+        if self._evaluates and unfinished is not None:
+            self._refuse_beside(unfinished)
         notes = self._unknown_in(earlier)
         with suppress(OSError):  # a folder that can't be written is reported at the end
             aside = self._put_aside(earlier)
@@ -127,10 +127,17 @@ class RunFolder:
         self._guard_exit()
         remove_stale(Path(tempfile.gettempdir()))
         remove_stale(self._file.parent)
-        if earlier is not None and died:
-            writer = _writer(earlier)
+        if unfinished is not None:
+            writer = _writer(unfinished)
             notes.append(f"note: the run before this one did not finish: {writer}")
         return notes
+
+    def _refuse_beside(self, other: RunState) -> None:
+        """Raise an error where another run goes on in this folder."""
+        if _lives(other):
+            message = f"another run writes here: {_writer(other)}"
+            hint = "let it end, or give one of them its own folder: --evalmetrics-output=PREFIX"
+            raise ArtifactError(message, file=str(self._file), hint=hint)
 
     def finish(
         self,
@@ -154,9 +161,12 @@ class RunFolder:
         digests = {
             path.relative_to(folder).as_posix(): _digest(path) for path in written
         }
+        outcome = "unfinished"
+        if complete:
+            outcome = "finished"
         self._state = structs.replace(
             self._state,
-            state="finished" if complete else "unfinished",
+            state=outcome,
             verdict=verdict,
             artifacts=digests,
             benchmarks=tuple(sorted(benchmarks)),
@@ -302,27 +312,39 @@ def finished_report(path: Path, shown: str) -> Path:
     state = _read(Path(f"{prefix}run.json"))
     if state is None:
         return path
-    hint = "compare with the report of a finished run"
     if state.state == "running":
-        # xdist's workers are children of the one that writes
-        ours = (os.getpid(), os.getppid())
-        if state.process in ours and state.host == socket.gethostname():
+        if _is_ours(state):
             aside = Path(f"{prefix}previous", path.name)
             if aside.is_file():
                 return finished_report(aside, shown)
             return path
-        done = "died before it finished"
-        if _lives(state):
-            done = "has not finished"
-        problem = f"the run that writes this report {done}: {_writer(state)}"
-    elif state.state == "unfinished":
-        problem = "the run that wrote this report could not write all of its files"
-    elif path.is_file() and state.artifacts.get(path.name) not in (None, _digest(path)):
-        problem = f"this report is not the one that the run {state.run} wrote: the bytes differ"
+        raise _unfinished(_of_running(state), shown)
+    if state.state == "unfinished":
+        why = "the run that wrote this report could not write all of its files"
+        raise _unfinished(why, shown)
+    if path.is_file() and state.artifacts.get(path.name) not in (None, _digest(path)):
+        why = f"this report is not the one that the run {state.run} wrote: the bytes differ"
         hint = "restore it, or take the whole folder of one finished run"
-    else:
-        return path
-    raise BaselineError(problem, file=shown, hint=hint)
+        raise BaselineError(why, file=shown, hint=hint)
+    return path
+
+
+def _is_ours(state: RunState) -> bool:
+    """Whether this run writes the folder: xdist's workers are children of the one that does."""
+    processes = (os.getpid(), os.getppid())
+    return state.process in processes and state.host == socket.gethostname()
+
+
+def _of_running(state: RunState) -> str:
+    done = "died before it finished"
+    if _lives(state):
+        done = "has not finished"
+    return f"the run that writes this report {done}: {_writer(state)}"
+
+
+def _unfinished(why: str, shown: str) -> BaselineError:
+    hint = "compare with the report of a finished run"
+    return BaselineError(why, file=shown, hint=hint)
 
 
 def temporary_name() -> str:

@@ -157,16 +157,22 @@ def _words(findings: Sequence[Finding]) -> Iterator[str]:
             name += f" {difference.metric}"
         if difference.reason:
             yield f"{name}: {difference.reason}"
-        if difference.verdict.fails and difference.worst:
-            yield f"  worse tasks: {_worst_names(difference)}"
-        for separator in finding.separators:
-            text = f"{separator_text(separator)}; {separator_basis(separator)}"
-            yield f"  in common: {text}"
+        yield from _cause_lines(finding)
         if difference.behaviour:
             yield f"{difference.run}: {difference.behaviour}"
         if not difference.reason and difference.detectable:
             least = f"a loss of {size_of_loss(difference.detectable)}"
             yield f"{name}: {least} would be seen with 80 % power"
+
+
+def _cause_lines(finding: Finding) -> Iterator[str]:
+    """Name the worse tasks, and what they have in common."""
+    difference = finding.difference
+    if difference.verdict.fails and difference.worst:
+        yield f"  worse tasks: {_worst_names(difference)}"
+    for separator in finding.separators:
+        text = f"{separator_text(separator)}; {separator_basis(separator)}"
+        yield f"  in common: {text}"
 
 
 def _worst_names(difference: Difference) -> str:

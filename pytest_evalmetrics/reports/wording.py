@@ -200,13 +200,20 @@ def calls_line(totals: Sequence[CallTotals]) -> list[str]:
     tokens = sum(total.total_tokens for total in totals)
     if tokens:
         parts.append(many(tokens, "token"))
-    paid = _total(total.cost_now for total in totals)
-    worth = _total(total.cost for total in totals)
-    if paid is not None:
-        parts.append(f"cost {amount(paid)}")
-        if from_journal and worth is not None:
-            parts.append(f"saved {amount(worth - paid)}")
+    parts += _cost_parts(totals, uses_journal=from_journal > 0)
     return [f"calls: {', '.join(parts)}"]
+
+
+def _cost_parts(totals: Sequence[CallTotals], *, uses_journal: bool) -> list[str]:
+    """Say what the calls cost, and what the journal saved; nothing if one cost is unknown."""
+    paid = _total(total.cost_now for total in totals)
+    if paid is None:
+        return []
+    parts = [f"cost {amount(paid)}"]
+    worth = _total(total.cost for total in totals)
+    if uses_journal and worth is not None:
+        parts.append(f"saved {amount(worth - paid)}")
+    return parts
 
 
 def _total(costs: Iterable[float | None]) -> float | None:

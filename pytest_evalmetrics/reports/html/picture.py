@@ -447,13 +447,26 @@ def picture_of(
 ) -> Picture:
     """Describe one agent's tasks for the page.
 
-    `lower` names the scores of which less is better, `reward` the one that tasks are compared by.
+    `lower` names the scores of which less is better, `reward` the one that tasks are compared by,
+    where the baseline keeps it: it has the scores of gated metrics alone.
     `chosen` gives the row of the files that each row stands for: an online run answers a row
     several times, and perhaps not all of them.
     """
+    if compared is not None:
+        reward = _compared_score(table, compared[0], reward)
     with np.errstate(all="ignore"):  # an overflowing sum is shown as no number
         picture = _Picture(table, reward, lower, compared)
         return Picture(picture.about(against), picture.tasks(rows, chosen))
+
+
+def _compared_score(table: RolloutTable, baseline: RolloutTable, reward: str) -> str:
+    """Return the score that tasks are compared by: the reward, if the baseline keeps it."""
+    if reward in baseline.scores:
+        return reward
+    common = sorted(table.scores.keys() & baseline.scores.keys())
+    if not common:
+        return reward
+    return common[0]
 
 
 class _Side(msgspec.Struct, frozen=True):

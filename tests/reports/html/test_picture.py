@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from pytest_evalmetrics.ext import RolloutTable
 from pytest_evalmetrics.model.rollout_table import SourceFile
@@ -65,6 +66,21 @@ def test_a_task_has_its_rows_in_this_run_alone(compared):
     # sample, file, line
     assert of_b == [[0, 0, 3], [1, 0, 4]]
     assert of_gone is None
+
+
+def test_tasks_are_compared_by_a_score_that_the_baseline_keeps():
+    now = table([[1], [1]], latency_s=[2.0, 1.0])
+    was = structs.replace(now, scores={"latency_s": np.array([1.0, 1.0])})
+    picture = picture_of(
+        now,
+        reward="reward",
+        lower=frozenset({"latency_s"}),
+        compared=(was, None),
+    )
+    assert picture.about.reward == "latency_s"
+    compared = picture.about.compared
+    assert (compared.worse, compared.better, compared.same) == (1, 0, 1)
+    assert picture.tasks.rewards_was == [[1], [1]]
 
 
 def test_less_may_be_better():

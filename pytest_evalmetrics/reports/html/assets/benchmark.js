@@ -21,7 +21,7 @@ function changeSentence(about, metric) {
     parts.push(chanceText(metric));
   }
   if (metric.verdict === "PASS" && paired.detectable) {
-    parts.push(`sees losses from ${brief(paired.detectable)} on`);
+    parts.push(`sees losses from ${lossSize(paired.detectable)} on`);
   }
   const whose = about.agents.length > 1 ? [own(metric.agent), " "] : null;
   const change = `${num(metric.baseline)} → ${num(metric.value)}`;
@@ -136,7 +136,7 @@ function heldAgainst(metric) {
   const lines = metric.bounds.map((bound) => h("span", { class: "block" }, bound));
   const { paired } = metric;
   if (paired && paired.detectable) {
-    const seen = `sees losses from ${brief(paired.detectable)} on`;
+    const seen = `sees losses from ${lossSize(paired.detectable)} on`;
     lines.push(h("small", { class: "muted block" }, seen));
   }
   if (paired && paired.unknown_noise) {

@@ -19,6 +19,9 @@ function num(x) {
 
 const brief = (x) => (isNone(x) ? "–" : String(Number(x.toPrecision(3))));
 
+// The size of a loss that would be seen, as precisely as it is known.
+const lossSize = (x) => String(Number(x.toPrecision(2)));
+
 function short(x) {
   if (isNone(x)) {
     return "–";

@@ -324,12 +324,16 @@ def _metric_power(
     n = len(rewards)
     on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
     parts = metric.parts(rewards)
+    baseline = _mean_over_tasks(parts)
     rule = rule_of(
         benchmark,
         power.metric,
         bounded=metric.bounded or bool(on_unit),
-        baseline=_mean_over_tasks(parts),
+        baseline=baseline,
     )
+    if rule.rule is RuleName.RELATIVE and baseline is not None:
+        # in the metric's unit, as what is detected
+        rule = structs.replace(rule, max_drop=rule.max_drop * abs(baseline))
     power = structs.replace(power, tasks=n, max_drop=rule.max_drop)
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:

@@ -29,7 +29,7 @@ from pytest_evalmetrics.reports.console import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_evalmetrics.failure_lines import Failure
+    from pytest_evalmetrics.failure_lines import Block, Failure
 
 COLOURS = {
     Verdict.PASS: "green",
@@ -123,19 +123,26 @@ def _parts(failure: Failure, shown: Shown) -> Iterator[_Part]:
         blocks = list(group)
         # pictures that follow each other share a scale, and tasks their columns
         pictures = [block for block in blocks if isinstance(block, Picture)]
-        tasks = [block for block in blocks if isinstance(block, TaskLine)]
         if pictures and not shown.short:
             yield from _picture_parts(pictures, shown, is_first=not has_picture)
             has_picture = True
-        if tasks and not shown.short:
-            yield from _task_parts(tasks, shown)
         for block in blocks:
-            if isinstance(block, Table) and not shown.short:
-                yield _Part(list(_table_lines(block, shown)))
-            elif isinstance(block, Line):
+            if isinstance(block, Line):
                 goes = _turn_of(block, is_first=block.kind not in seen)
                 seen.add(block.kind)
                 yield _Part(list(_line(block, shown)), goes)
+        if not shown.short:
+            yield from _details(blocks, shown)
+
+
+def _details(blocks: Sequence[Block], shown: Shown) -> Iterator[_Part]:
+    """Lay out the tasks and tables among blocks of one kind."""
+    tasks = [block for block in blocks if isinstance(block, TaskLine)]
+    if tasks:
+        yield from _task_parts(tasks, shown)
+    for block in blocks:
+        if isinstance(block, Table):
+            yield _Part(list(_table_lines(block, shown)))
 
 
 def _turn_of(line: Line, *, is_first: bool) -> int:

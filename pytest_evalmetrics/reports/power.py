@@ -108,7 +108,7 @@ def _cells(power: Power) -> tuple[str, ...]:
     """Write the cells of a line."""
     detects = "unknown"
     if math.isfinite(power.mde):
-        detects = f"{_mark(power)}{wording.number(power.mde)}"
+        detects = f"{_mark(power)}{wording.size_of_loss(power.mde)}"
     return (
         power.metric,
         str(power.tasks),

@@ -75,7 +75,7 @@ def test_without_any_rollouts_the_spread_is_assumed(project):
         [
             "math.bench.yaml::math, if pass rates are spread evenly",
             "*",
-            f"  pass@1 *198 *4 *{mde:.4f} *",
+            f"  pass@1 *198 *4 *{mde:.2g} *",
         ]
     )
 
@@ -119,6 +119,23 @@ def test_several_rollouts_detect_less_than_one_does_at_worst(project):
         float, re.findall(r"pass@1 +300 +\d +[<= ]*([\d.]+)", plan(project).str())
     )
     assert four < one / 2
+
+
+def test_a_drop_that_is_a_share_is_planned_in_the_unit_of_the_metric(project):
+    rows = [
+        {"task": f"t{n}", "reward": 1, "tokens": 300 + 10 * (k % 2)}
+        for n in range(80)
+        for k in range(4)
+    ]
+    project.rows("runs.jsonl", rows)
+    project.write(
+        "math.bench.yaml",
+        "benchmark:\n  name: math\n  metrics: [mean/tokens]\n"
+        "  rollouts: {path: runs.jsonl, fields: {task: task, scores: {tokens: tokens}}}\n"
+        "  baseline:\n    metrics:\n"
+        "      mean/tokens: {direction: lower, rule: relative, max_drop: 10%}\n",
+    )
+    plan(project).fnmatch_lines(["  mean/tokens  80 * 4 * 30.5000 * 1"])
 
 
 def test_the_table_fits_80_columns(project, monkeypatch):

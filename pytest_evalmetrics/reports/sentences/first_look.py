@@ -53,7 +53,7 @@ def _detected(power: Power, *, is_sized: bool) -> str:
     """Say which drop a gate detects, and how many rollouts the drop that matters takes."""
     if not math.isfinite(power.mde):
         return f"not known: {gap_text(power)}"
-    detected = f"a drop of {wording.number(power.mde)}"
+    detected = f"a drop of {wording.size_of_loss(power.mde)}"
     if power.is_worst:
         detected += " at worst"
     if is_sized:

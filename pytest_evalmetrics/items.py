@@ -738,10 +738,8 @@ def _calls_planned(
     from pytest_evalmetrics.run_transport import PlanRuntime  # the same
 
     plan = None
-    for whose, scored in (
-        ("", benchmark),
-        (", its reference", pinned_benchmark(benchmark)),
-    ):
+    pinned = pinned_benchmark(benchmark)
+    for whose, scored in (("", benchmark), (", its reference", pinned)):
         if scored is None:
             continue
         runtime = PlanRuntime(item.config)
@@ -762,14 +760,24 @@ def _calls_planned(
             continue
         finally:
             runtime.transport().close()
-        note = f"; {answered} answered by the journal" if answered else ""
-        yield f"calls of {item.nodeid}{whose}: {rest.text}{note}"
+        calls = f"calls of {item.nodeid}{whose}: {rest.text}"
+        if answered:
+            calls += f"; {answered} answered by the journal"
+        yield calls
+
+
+class _Calibration(msgspec.Struct, frozen=True):
+    """What a calibration says of one benchmark."""
+
+    words: list[str]  # lines
+    advice: Advice
+    charts: list[dict[str, object]]
+    is_good: bool = True  # else the words are those of an error
 
 
 def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
-    from pytest_evalmetrics.reports.reporters import write_noise_page  # asked for
-    from pytest_evalmetrics.run_series import calibrate, patch  # asked for
+    from pytest_evalmetrics.run_series import patch  # asked for
 
     lines: list[str] = []
     pages: list[dict[str, object]] = []
@@ -778,45 +786,58 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     width = session_of(session.config).width()
     for item in _benchmarks(session):
         with names_for(item):
-            try:
-                words, advice, charts = calibrate(
-                    item.benchmark,
-                    count=int(item.config.getoption("evalmetrics_runs") or 0),
-                    evaluate=partial(_evaluated_again, item),
-                    snapshot=Store(item).read,
-                    label=item.nodeid,
-                    history=settings.history_path(item.config),
-                )
-            except errors.EvalMetricsError as error:
-                words = str(error).split("\n")
-                advice = {}
-                charts = []
-                good = False
-        text = [visible(line) for line in words]
+            calibration = _calibrated(item)
+        good = good and calibration.is_good
+        text = [visible(line) for line in calibration.words]
         lines += ["", item.nodeid, *shown_paragraph(text, width)]
+        charts = calibration.charts
         pages.append({"id": item.nodeid, "text": text, "charts": charts})
-        proposed.setdefault(item.nodeid.partition("::")[0], []).append(
-            (item.benchmark, advice)
-        )
-    diffs = [
-        line for shown, several in proposed.items() for line in patch(several, shown)
-    ]
-    if pages:
-        page = Path(f"{settings.output_prefix(session.config)}calibration.html")
-        try:
-            make_folder(page.parent)
-            write_noise_page(page, {"benchmarks": pages, "patch": diffs})
-            at = f"the same as a page, with each run's values: {page}"
-            lines += ["", *shown_paragraph([at], width)]
-        except errors.EvalMetricsError as error:
-            lines = [*lines, "", str(error)]
-            good = False
+        file = item.nodeid.partition("::")[0]
+        proposed.setdefault(file, []).append((item.benchmark, calibration.advice))
+    if not pages:
+        return _no_benchmark_file(session), False
+    diffs: list[str] = []
+    for file, benchmarks in proposed.items():
+        diffs += patch(benchmarks, file)
+    try:
+        page = _noise_page(session.config, {"benchmarks": pages, "patch": diffs})
+        at = f"the same as a page, with each run's values: {page}"
+        lines += ["", *shown_paragraph([at], width)]
+    except errors.EvalMetricsError as error:
+        lines += ["", str(error)]
+        good = False
     if diffs:
         way = "settings that fit it, as a patch: git apply takes what is printed from here on"
         lines += ["", *shown_paragraph([way], width)]
-    if not pages:
-        return _no_benchmark_file(session), False
     return [*lines, *diffs], good
+
+
+def _calibrated(item: BenchmarkItem) -> _Calibration:
+    """Measure the noise of a benchmark."""
+    from pytest_evalmetrics.run_series import calibrate  # asked for
+
+    try:
+        words, advice, charts = calibrate(
+            item.benchmark,
+            count=int(item.config.getoption("evalmetrics_runs") or 0),
+            evaluate=partial(_evaluated_again, item),
+            snapshot=Store(item).read,
+            label=item.nodeid,
+            history=settings.history_path(item.config),
+        )
+    except errors.EvalMetricsError as error:
+        return _Calibration(str(error).split("\n"), {}, [], is_good=False)
+    return _Calibration(words, advice, charts)
+
+
+def _noise_page(config: pytest.Config, data: Mapping[str, object]) -> Path:
+    """Write the page of a calibration, and return its path."""
+    from pytest_evalmetrics.reports.reporters import write_noise_page  # asked for
+
+    page = Path(f"{settings.output_prefix(config)}calibration.html")
+    make_folder(page.parent)
+    write_noise_page(page, data)
+    return page
 
 
 def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
@@ -843,9 +864,8 @@ def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
 
 def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report everything that is wrong with the benchmarks that were collected, as a linter does."""
-    files = {
-        file: list(problems) for file, problems in session.config.stash.get(_BROKEN, [])
-    }
+    broken = session.config.stash.get(_BROKEN, [])
+    files = {file: list(problems) for file, problems in broken}
     benchmarks = _benchmarks(session)
     replays = settings.journal_mode(session.config) == "replay"
     for item in benchmarks:
@@ -857,15 +877,27 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
             files.setdefault(file, []).extend(problems)
     if not files:
         return _no_benchmark_file(session), False
+    lines: list[str] = []
+    for file in sorted(files, key=lambda file: file.nodeid):
+        lines += _problem_lines(file, files[file])
+    if not lines:
+        all_files = many(len(files), "benchmark file")
+        all_benchmarks = many(len(benchmarks), "benchmark")
+        return [f"no problems: {all_files}, {all_benchmarks}"], True
+    bad_files = of_many(sum(map(bool, files.values())), len(files), "benchmark file")
+    lines.append(f"{many(len(lines), 'problem')} in {bad_files}")
+    return lines, False
+
+
+def _problem_lines(file: BenchmarkFile, problems: Sequence[Problem]) -> list[str]:
+    """Write the problems of a file, each once, with its line and column."""
+    if not problems:
+        return []
+    columns = columns_of(file.path)
     lines = []
-    for file, of_file in sorted(files.items(), key=lambda item: item[0].nodeid):
-        columns = columns_of(file.path) if of_file else {}
-        for p in sorted(dict.fromkeys(of_file), key=lambda problem: problem.line):
-            column = columns.get((p.line, p.path)) or columns.get((p.line, "")) or 1
-            lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {p.text}"))
-    where = (
-        f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"
-    )
-    broken = sum(map(bool, files.values()))
-    summary = f"{many(len(lines), 'problem')} in {of_many(broken, len(files), 'benchmark file')}"
-    return [*lines, summary if lines else f"no problems: {where}"], not lines
+    for problem in sorted(dict.fromkeys(problems), key=lambda problem: problem.line):
+        place = (problem.line, problem.path)
+        column = columns.get(place) or columns.get((problem.line, "")) or 1
+        where = f"{file.nodeid}:{problem.line}:{column}"
+        lines.append(visible(f"{where}: {problem.text}"))
+    return lines

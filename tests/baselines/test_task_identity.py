@@ -419,7 +419,5 @@ def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(
     assert project.run().ret == 0
     record(level)
     result = project.run()
-    result.stdout.fnmatch_lines(
-        [f"INCONCLUSIVE *mean_reward[[]level=3] *: {why}"]
-    )
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *mean_reward[[]level=3] *: {why}"])
     assert ("rollouts have no level, so that" in result.stdout.str()) == note

@@ -42,9 +42,8 @@ def test_a_broken_task_fails_by_name():
     (reason,) = check.reasons
     assert isinstance(reason, WorseTasks)
     assert reason.tasks[0].task == "0"
-    assert (
-        "1 of 70 tasks got worse beyond what the rollouts explain: 0 (1 to 0.1, p = "
-        in (sentences.reason_of(check))
+    assert "1 of 70 tasks got worse by their rollouts: 0 (1 to 0.1, p = " in (
+        sentences.reason_of(check)
     )
 
 

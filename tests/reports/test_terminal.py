@@ -249,9 +249,9 @@ def test_why_a_benchmark_warns_is_said_whole_and_the_first_tasks_are_named(
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "    WARN  1 of 40 tasks got worse beyond what the rollouts explain: 0 (1 to 0, p",
-            "      = 7.8e-05); unproven, because it assumes independent rollouts, and the",
-            "      rollouts of too few tasks differ from each other to show it",
+            "    WARN  1 of 40 tasks got worse by their rollouts: 0 (1 to 0, p = 7.8e-05);",
+            "      unproven, because it assumes independent rollouts, and the rollouts of too",
+            "      few tasks differ from each other to show it",
             "    changed: 1 task went from all passing to none: 0",
         ],
         consecutive=True,

@@ -82,7 +82,7 @@ def worse_tasks(reason: WorseTasks) -> str:
     """Name the tasks, with their rewards on both sides."""
     tasks = of_many(reason.count, reason.of, "task")
     names = listed([_worse(task) for task in reason.tasks], _NAMED, reason.count)
-    return f"{tasks} got worse beyond what the rollouts explain: {names}"
+    return f"{tasks} got worse by their rollouts: {names}"
 
 
 def _worse(task: WorseTask) -> str:

@@ -123,26 +123,40 @@ class Shape:
                 hint="run the eval again, or leave the file out",
             )
         notes += self._other_means(finder, source)
-        if finder.unjudged and self._task:
-            tasks = UnjudgedTasks(self._spec, self._task, finder.found)
-            missing, unread = tasks.rows_and_notes(
-                finder.unjudged, source, len(finder.found)
-            )
-            rows += missing
-            notes += unread
+        rows += self._unjudged(finder, source, notes)
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
+        self._must_have_tasks(rows, source)
+        for row in rows:
+            self._add_derived_scores(row)
+            yield row
+
+    def _unjudged(
+        self, finder: RowFinder, source: Source, notes: list[Note]
+    ) -> list[PlacedRow]:
+        """Make rows of what the file lists beside its rows as not judged."""
+        if not finder.unjudged or not self._task:
+            return []
+        tasks = UnjudgedTasks(self._spec, self._task, finder.found)
+        count = len(finder.found)
+        missing, unread = tasks.rows_and_notes(finder.unjudged, source, count)
+        notes += unread
+        return missing
+
+    def _must_have_tasks(self, rows: list[PlacedRow], source: Source) -> None:
+        """Refuse rows of which none has a part of the task's id."""
         some = rows[:_BATCH]
         for path in self._task:
             if some and all(lookup(row.value, path) is None for row in some):
                 raise no_path(path, rows, source.shown, "fields", "task")
-        for row in rows:
-            for score in self._derived:
-                values = [lookup(row.value, path) for path in score.paths]
-                if any(value is not None for value in values) or "null" in score.points:
-                    self._met.add(score.name)
-                row.value[score.name] = score.of(row.value, row.at)
-            yield row
+
+    def _add_derived_scores(self, row: PlacedRow) -> None:
+        for score in self._derived:
+            values = [lookup(row.value, path) for path in score.paths]
+            has_value = any(value is not None for value in values)
+            if has_value or "null" in score.points:
+                self._met.add(score.name)
+            row.value[score.name] = score.of(row.value, row.at)
 
     def _other_means(self, finder: RowFinder, source: Source) -> Iterator[Note]:
         """Compare the mean that a tool states beside its rows with theirs."""

@@ -68,30 +68,39 @@ class RowFinder:
         spec = self._spec
         rows: list[PlacedRow] = []
         for document in read:
-            if isinstance(document, PlacedRow) and not (
-                spec.rows or spec.keyed or spec.lists
-            ):
+            if isinstance(document, list):
+                self._add_rows_of(document, rows)
+            elif spec.rows or spec.keyed or spec.lists:
+                self._add_rows_of(document.value, rows)
+            else:
                 rows.append(document)
-                continue
-            value: JsonValue = (
-                document.value if isinstance(document, PlacedRow) else document
-            )
-            self._pages.add(value, self._source.shown, spec.rows or "")
-            if isinstance(value, dict):
-                self.documents.append(value)
-                if is_otlp(value):
-                    value = plain_attributes(value)
-            for inner, parent in self._inner(value, spec.rows or "", {}):
-                for row in self._listed(inner):
-                    around = {_PARENT: parent} if parent else {}
-                    place = len(rows) + 1
-                    rows.append(PlacedRow.of(self._source, place, {**around, **row}))
         if spec.parse_json is not None:
             rows = [self._parsed(row, spec.parse_json) for row in rows]
         self.found = rows
         for row_filter in self._filters:
             rows = row_filter.kept(rows)
-        return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)
+        if spec.pivot is not None:
+            return self._pivoted(rows, spec.pivot)
+        return rows
+
+    def _add_rows_of(
+        self, document: JsonObject | list[JsonValue], rows: list[PlacedRow]
+    ) -> None:
+        """Find the rows in one document."""
+        path = self._spec.rows or ""
+        self._pages.add(document, self._source.shown, path)
+        value: JsonValue = document
+        if isinstance(document, dict):
+            self.documents.append(document)
+            if is_otlp(document):
+                value = plain_attributes(document)
+        for inner, parent in self._inner(value, path, {}):
+            around: JsonObject = {}
+            if parent:
+                around = {_PARENT: parent}
+            for row in self._listed(inner):
+                place = len(rows) + 1
+                rows.append(PlacedRow.of(self._source, place, {**around, **row}))
 
     def _parsed(self, row: PlacedRow, paths: Sequence[str]) -> PlacedRow:
         """Parse the JSON that some fields hold as text."""
@@ -114,28 +123,35 @@ class RowFinder:
         self, value: JsonValue, path: str, parent: JsonObject
     ) -> Iterator[tuple[JsonValue, JsonObject]]:
         """Follow the path of `rows`; yield each value with the object that encloses it."""
+        goes_through_all = path == "*" or path.startswith("*.")
         if not path:
             yield value, parent
-        elif (path == "*" or path.startswith("*.")) and isinstance(value, list):
+        elif isinstance(value, list) and goes_through_all:
             for inner in value:
                 yield from self._inner(inner, path[2:], parent)
-        elif (path == "*" or path.startswith("*.")) and isinstance(value, dict):
+        elif isinstance(value, dict) and goes_through_all:
             yield from self._values(value, path, parent)
         elif isinstance(value, dict):
-            key = self._key_of(value, path)
-            inner = value[key]
-            rest = path[len(key) + 1 :]
-            above = (self._spec.rows or "").removesuffix(path)
-            self.unjudged += unjudged_lists(value, key, above)
-            if not rest:
-                inner = self._table(inner, value.get("columns"))
-            yield from self._inner(inner, rest, _enclosing(value, key, parent))
+            yield from self._under_key(value, path, parent)
         elif isinstance(value, list):
             message = f"there is no {path!r} in a list: write * for each value of it"
             raise self._error(message, "rows")
         else:
             found = short(value_text(value))
             raise self._error(f"there is no {path!r} in {found}", "rows")
+
+    def _under_key(
+        self, value: JsonObject, path: str, parent: JsonObject
+    ) -> Iterator[tuple[JsonValue, JsonObject]]:
+        """Go on under the key that a path starts with."""
+        key = self._key_of(value, path)
+        rest = path[len(key) + 1 :]
+        above = (self._spec.rows or "").removesuffix(path)
+        self.unjudged += unjudged_lists(value, key, above)
+        inner = value[key]
+        if not rest:
+            inner = self._table(inner, value.get("columns"))
+        yield from self._inner(inner, rest, _enclosing(value, key, parent))
 
     def _values(
         self, value: JsonObject, path: str, parent: JsonObject
@@ -184,8 +200,10 @@ class RowFinder:
             yield from self._of_lists(value, spec.lists)
         elif spec.keyed is not None:
             yield from self._of_keys(value, spec.keyed)
+        elif isinstance(value, list):
+            yield from self._of_list(value)
         else:
-            yield from self._of_list(value if isinstance(value, list) else [value])
+            yield from self._of_list([value])
 
     def _of_list(self, values: list[JsonValue]) -> Iterator[JsonObject]:
         if not values and "*" in (self._spec.rows or ""):
@@ -202,13 +220,12 @@ class RowFinder:
                 raise self._error(message, "rows", hint=hint)
 
     def _of_keys(self, value: JsonValue, field: str) -> Iterator[JsonObject]:
-        if not isinstance(value, dict):
-            found = "a list" if isinstance(value, list) else short(value_text(value))
-            message = f"is for an object with ids as its keys; found {found}"
+        message = "is for an object with ids as its keys; found"
+        if isinstance(value, list):
             hint = "leave keyed: out; rows: is enough for a list"
-            raise self._error(
-                message, "keyed", hint=hint if isinstance(value, list) else None
-            )
+            raise self._error(f"{message} a list", "keyed", hint=hint)
+        if not isinstance(value, dict):
+            raise self._error(f"{message} {short(value_text(value))}", "keyed")
         for key, under in value.items():
             attempts = under if isinstance(under, list) else [under]
             for attempt in attempts or [{}]:
@@ -244,7 +261,9 @@ class RowFinder:
                 raise self._error(message, "lists", name)
             for task in ids[name]:
                 if task in homes:
-                    also = f"and in {name}" if homes[task] != name else "twice"
+                    also = "twice"
+                    if homes[task] != name:
+                        also = f"and in {name}"
                     message = f"{task!r} is in {homes[task]} {also}"
                     raise self._error(message, "lists", name)
                 homes[task] = name

@@ -107,15 +107,26 @@ class RewardCandidate(msgspec.Struct, frozen=True):
         numbers = [value for value in self.values if isinstance(value, float)]
         if self.points or not numbers:
             return None
-        low = min(numbers)
-        others = [value for value in numbers if value != low]
-        if low in _LOW_SENTINELS and all(value >= 0 for value in others):
+        if _has_low_sentinel(numbers):
+            low = min(numbers)
             return Sentinel(value=low, count=numbers.count(low))
-        high = max(numbers)
-        others = [value for value in numbers if value != high]
-        if high in _HIGH_SENTINELS and others and _FAR * max(others) < high:
+        if _has_high_sentinel(numbers):
+            high = max(numbers)
             return Sentinel(value=high, count=numbers.count(high))
         return None
+
+
+def _has_low_sentinel(numbers: Sequence[float]) -> bool:
+    """Check for a number such as -1 where all others are from 0."""
+    low = min(numbers)
+    return low in _LOW_SENTINELS and all(n >= 0 for n in numbers if n != low)
+
+
+def _has_high_sentinel(numbers: Sequence[float]) -> bool:
+    """Check for a number such as 999 far above all others."""
+    high = max(numbers)
+    others = [number for number in numbers if number != high]
+    return high in _HIGH_SENTINELS and bool(others) and _FAR * max(others) < high
 
 
 class RewardChoice(msgspec.Struct, frozen=True):
@@ -189,25 +200,25 @@ def _choice(columns: Mapping[str, SeenColumn], taken: Collection[str]) -> Reward
     """Choose the reward among fields of which each is a reward by itself."""
     candidates = _candidates(columns, taken)
     likely = [c for c in candidates if c.name is not RewardName.NEVER]
-    varying = _without_equals([c for c in likely if not c.is_constant])
     constant = [c for c in likely if c.is_constant]
-    best = [c for c in varying if c.strength == varying[0].strength]
-    if not best:
+    varying = _without_equals([c for c in likely if not c.is_constant])
+    if not varying:
         unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
         hint = _hint_of_texts(columns, taken)
         return RewardChoice(None, tuple(constant or unlikely), hint)
+    first = varying[0]
+    as_likely = [c for c in varying if c.strength == first.strength]
     named_constant = [c for c in constant if c.name is not RewardName.UNKNOWN]
-    if best[0].name is RewardName.UNKNOWN and named_constant:
+    if first.name is RewardName.UNKNOWN and named_constant:
         # a verdict that is the same everywhere is as likely as a number without a name
-        return RewardChoice(None, (*named_constant, *best))
-    first = best[0]
-    others = tuple(c for c in varying if c is not first)
+        return RewardChoice(None, (*named_constant, *as_likely))
+    others = tuple(varying[1:])
     doubt = _doubt(columns, first)
     if doubt:
         asked = structs.replace(first, shown=f"{first.path} ({doubt})")
         return RewardChoice(None, (asked, *others))
-    if len(best) > 1:
-        return RewardChoice(None, tuple(best))
+    if len(as_likely) > 1:
+        return RewardChoice(None, tuple(as_likely))
     if first.speaks_for_itself:
         return RewardChoice(first, others)
     return RewardChoice(None, (first, *others))
@@ -302,20 +313,27 @@ def _sign_of_a_mean(
 ) -> str | None:
     """Find the field that shows a score to be a mean of several tasks: their number, its error."""
     numbers = [value for value in reward.values if isinstance(value, float)]
-    if not numbers or reward.is_verdict or all(map(float.is_integer, numbers)):
+    are_whole = all(map(float.is_integer, numbers))
+    if not numbers or reward.is_verdict or are_whole:
         return None
     above = reward.path.rpartition(".")[0]
     for path, column in columns.items():
-        if path.rpartition(".")[0] != above or path == reward.path:
-            continue
-        if is_error_of_a_mean(path) and column.numbers is not None:
-            return path
-        if len(column.given) < _MOSTLY * len(column.values):
-            continue
-        is_number = all(type(value) is int and value > 1 for value in column.given)
-        if counts_tasks(path) and is_number:
+        is_beside = path.rpartition(".")[0] == above and path != reward.path
+        if is_beside and (_is_error_of_means(column) or _counts_tasks(column)):
             return path
     return None
+
+
+def _is_error_of_means(column: SeenColumn) -> bool:
+    return is_error_of_a_mean(column.path) and column.numbers is not None
+
+
+def _counts_tasks(column: SeenColumn) -> bool:
+    """Check for the numbers of tasks behind means: whole ones, and more than one."""
+    if not counts_tasks(column.path):
+        return False
+    are_counts = all(type(value) is int and value > 1 for value in column.given)
+    return are_counts and len(column.given) >= _MOSTLY * len(column.values)
 
 
 def _bounds(column: SeenColumn, reward: RewardCandidate) -> bool:

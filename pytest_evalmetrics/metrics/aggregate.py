@@ -122,8 +122,12 @@ def reduce_agent(
 def _unscored_rollouts(plan: Plan, table: RolloutTable) -> NDArray[np.int64]:
     """Count each task's rollouts without a reward, or without what metrics read instead."""
     spec = plan.spec
-    columns = (spec.reward,) if spec.reward in table.scores else spec.row_columns
-    absent = table.lacking(columns) if columns else np.ones(len(table), dtype=bool)
+    columns = spec.row_columns
+    if spec.reward in table.scores:
+        columns = (spec.reward,)
+    absent = np.ones(len(table), dtype=bool)
+    if columns:
+        absent = table.lacking(columns)
     return np.bincount(table.task[absent], minlength=len(table.tasks))
 
 
@@ -309,8 +313,9 @@ class _Reduction:
         values = sample.rewards.values
         if not sample.score or not len(values):
             return None
-        on_unit = values.min() >= 0 and values.max() <= 1
-        return (0.0, 1.0) if on_unit else None
+        if values.min() < 0 or values.max() > 1:
+            return None
+        return 0.0, 1.0
 
     def bind(self, text: str) -> BoundMetric:
         """Look up a metric by its name."""

@@ -206,7 +206,9 @@ class _OfK:
         self.k = k
         self.options = options or MetricOptions()
         self.unbiased = not self.options.first_k
-        self.samples_needed = 1 if self.options.first_k else k
+        self.samples_needed = k
+        if self.options.first_k:
+            self.samples_needed = 1
 
 
 class _AtLeast(_OfK):
@@ -220,17 +222,22 @@ class _AtLeast(_OfK):
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
-        threshold = self.options.pass_threshold
+        if self.options.first_k:
+            return self._of_first_k(rewards)
+        m = self.m
+        if self.of_all:
+            m = self.k
+        passed = passes(rewards, self.options.pass_threshold)
+        return np.asarray(pass_m_of_n(rewards.counts, passed, m, self.k))
+
+    def _of_first_k(self, rewards: TaskRewards) -> Floats:
+        """Return 1 for a task of whose first k rollouts enough pass, NaN for an empty one."""
         counts = rewards.counts
-        if not self.options.first_k:
-            m = self.k if self.of_all else self.m
-            return np.asarray(
-                pass_m_of_n(counts, passes(rewards, threshold), m, self.k)
-            )
-        needed = np.minimum(counts, self.k) if self.of_all else self.m
-        return np.where(
-            counts > 0, passes(rewards, threshold, self.k) >= needed, np.nan
-        )
+        needed = np.full(len(rewards), self.m)
+        if self.of_all:
+            needed = np.minimum(counts, self.k)
+        passed = passes(rewards, self.options.pass_threshold, self.k)
+        return np.where(counts > 0, passed >= needed, np.nan)
 
 
 @register_metric("pass@{k}")
@@ -290,10 +297,10 @@ class MaxAtK(_OfK):
         """Estimate each task's best, shape (tasks,); NaN where n < k, if unbiased."""
         values = np.full(len(rewards), np.nan)
         for tasks, block in rewards.blocks():
-            first = self.options.first_k
-            values[tasks] = (
-                block[:, : self.k].max(axis=1) if first else max_at_k(block, self.k)
-            )
+            if self.options.first_k:
+                values[tasks] = block[:, : self.k].max(axis=1)
+            else:
+                values[tasks] = max_at_k(block, self.k)
         return values
 
 
@@ -312,10 +319,13 @@ class _PerTask(MeanReward):
             used = scores[names[0]]
             for name in names[1:]:
                 used = used + scores[name]
-            column = (
-                used if column is None else np.where(np.isnan(column), used, column)
-            )
-        return None if column is None or np.isnan(column).all() else column
+            if column is None:
+                column = used
+            else:
+                column = np.where(np.isnan(column), used, column)
+        if column is None or np.isnan(column).all():
+            return None
+        return column
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from simulated import (
     MOST_FAILS,
     Cell,
     benchmark,
+    churn,
     compared,
     judged,
     passes,
@@ -81,6 +83,92 @@ def hangs() -> Iterator[Cell]:
         run = partial(with_rare_hangs, n=n, k=k)
         row = f"{n} tasks, {k[0]} -> {k[1]}"
         yield Cell("hangs", row, "1 % hang, no change", run, 1_000, UNCHANGED)
+
+
+# -- rewards that are no passes, and few tasks ----------------------------------------------
+
+
+def of_other_rewards(
+    rng: np.random.Generator, *, kind: str, n: int, k: tuple[int, int]
+) -> bool:
+    """Whether an unchanged run of grades, latencies or costs fails."""
+    size = rng.lognormal(1, 0.7, (n, 1))
+    chance = rng.beta(0.4, 0.4, (n, 1))
+    sides = []
+    for rollouts in k:
+        if kind == "grades":
+            values = rng.binomial(5, np.broadcast_to(chance, (n, rollouts))) * 1.0
+        elif kind == "latencies":
+            values = size * rng.lognormal(0, 0.5, (n, rollouts))
+        else:
+            values = size * (1 + rng.pareto(1.5, (n, rollouts)))
+        sides.append(values)
+    direction = "higher" if kind == "grades" else "lower"
+    asked = benchmark(baseline=BaselineSpec(direction=direction))
+    before, after = map(table, sides)
+    result = reduce_agent(plan(asked.spec), "agent", after)
+    checks = whole_gate(asked, [before], result, after)
+    return any(check.verdict is Verdict.FAIL for check in checks)
+
+
+def other_rewards() -> Iterator[Cell]:
+    """No change, grades, latencies and costs with a tail of Pareto(1.5)."""
+    sizes = ((10, (4, 4)), (20, (4, 4)), (50, (1, 8)), (50, (8, 1)), (200, (1, 1)))
+    for kind in ("grades", "latencies", "costs"):
+        for n, k in sizes:
+            run = partial(of_other_rewards, kind=kind, n=n, k=k)
+            row = f"{n} tasks, {k[0]} -> {k[1]}"
+            yield Cell("other_rewards", row, kind, run, 1_000, UNCHANGED)
+
+
+def of_few_tasks(rng: np.random.Generator, *, n: int, k: int) -> bool:
+    """Whether a run of few tasks fails, one in five of which is drawn anew."""
+    one, other = churn(rng, n, 0.0)
+    (check,) = judged(benchmark(), passes(rng, one, k), passes(rng, other, k))
+    return check.verdict is Verdict.FAIL
+
+
+def few_tasks() -> Iterator[Cell]:
+    """Few tasks, one in five of which is drawn anew (churn): no change of the mean."""
+    for n in (3, 5, 7, 10):
+        for k in (4, 10):
+            run = partial(of_few_tasks, n=n, k=k)
+            yield Cell("few_tasks", f"{n} tasks", f"x {k}", run, 1_000, UNCHANGED)
+
+
+def becomes_milder(rng: np.random.Generator, *, kind: str) -> float:
+    """Whether a failure ends as rollouts of the run get worse; NaN without a failure."""
+    n = int(rng.integers(3, 60))
+    rollouts = int(rng.integers(1, 5))
+    size = rng.lognormal(0, 1, (n, 1))
+
+    def drawn(scale: float) -> Floats:
+        if kind == "passes":
+            chance = np.clip(0.8 * scale, 0, 1)
+            return (rng.random((n, rollouts)) < chance) * 1.0
+        if kind == "grades":
+            return rng.binomial(5, 0.8 * scale, (n, rollouts)) * 1.0
+        if kind == "normal":
+            return np.log(size) + scale + rng.normal(0, 0.5, (n, rollouts))
+        return -size * rng.lognormal(0, 0.5, (n, rollouts)) / scale
+
+    before = drawn(1.0)
+    after = drawn(float(rng.uniform(0.2, 0.9)))
+    asked = benchmark(baseline=BaselineSpec(direction="higher"))
+    if not any(check.verdict is Verdict.FAIL for check in judged(asked, before, after)):
+        return math.nan
+    is_worse = rng.random(after.shape) < rng.choice([0.02, 0.2])
+    lowest = {"passes": 0.0, "grades": 0.0}.get(kind, float(after.min() - 600))
+    worse = np.where(is_worse, lowest, after)
+    checks = judged(asked, before, worse)
+    return not any(check.verdict is Verdict.FAIL for check in checks)
+
+
+def monotone() -> Iterator[Cell]:
+    """Failures that end as random rollouts of the run get worse."""
+    for kind in ("passes", "grades", "normal", "latencies"):
+        run = partial(becomes_milder, kind=kind)
+        yield Cell("monotone", kind, "milder", run, 2_000, (0.0, 0.0))
 
 
 # -- a reference beside each run ------------------------------------------------------------
@@ -286,4 +374,13 @@ def many() -> Iterator[Cell]:
     yield Cell("many", "culprit, 12 runs of 200 x 4", "10 points", drop, 300, (70, 100))
 
 
-COMPARISONS = (hangs, references, early_few, margins, many)
+COMPARISONS = (
+    hangs,
+    other_rewards,
+    few_tasks,
+    monotone,
+    references,
+    early_few,
+    margins,
+    many,
+)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from simulated import Cell, benchmark, judged, passes, table
 
+from pytest_evalmetrics.ext import TaskRewards
 from pytest_evalmetrics.metrics import plan, reduce_agent
+from pytest_evalmetrics.metrics.intervals import estimate
+from pytest_evalmetrics.metrics.samples import Sample
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec
 from pytest_evalmetrics.stats import labelled_mean
 
@@ -101,8 +104,12 @@ def of_values(
     n: int,
     drawn: Callable[[np.random.Generator, int], NDArray[np.float64]],
 ) -> Ends:
-    """The mean of values of one rollout a task."""
-    return of_metric(table(drawn(rng, n)[:, None]), "mean_reward")
+    """The mean of values of one rollout a task, of a score without a range."""
+    metric = plan(benchmark("mean_reward").spec).names.bind("mean_reward")
+    rewards = TaskRewards(drawn(rng, n), np.arange(n + 1))
+    sample = Sample(rewards, tuple(range(n)), clusters=None, score="reward", missing=0)
+    interval = estimate(metric, sample).interval
+    return None if interval is None else (interval.low, interval.high)
 
 
 SKEWED: dict[
@@ -118,7 +125,7 @@ SKEWED: dict[
     "exponential": (lambda rng, n: rng.exponential(2, n), 2.0),
     "gamma .5": (lambda rng, n: rng.gamma(0.5, 4, n), 2.0),
     "gamma .2": (lambda rng, n: rng.gamma(0.2, 10, n), 2.0),
-    "Pareto 3": (lambda rng, n: rng.pareto(3, n), 0.5),
+    "Pareto 3": (lambda rng, n: 10 * rng.pareto(3, n), 5.0),
 }
 # no interval of a mean holds for these with so few values: what is measured, and no more
 BEYOND = {

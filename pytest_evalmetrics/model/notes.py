@@ -43,6 +43,7 @@ Note = (
     | rollout_notes.AgreeingAttempts
     | rollout_notes.FurtherAttempts
     | rollout_notes.FilteredRows
+    | rollout_notes.UnclearColumn
     | rollout_notes.UnjoinedRows
     | rollout_notes.UnreadList
     | rollout_notes.OtherNumberStated

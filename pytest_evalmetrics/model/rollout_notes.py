@@ -35,6 +35,19 @@ class TextsCountAsMissing(NoteFacts, frozen=True, tag="texts_count_as_missing"):
         return ("numbers", self.score)
 
 
+class UnclearColumn(NoteFacts, frozen=True, tag="unclear_column"):
+    """A column of CSV that is left out, as its dots may separate thousands."""
+
+    score: str
+    text: str  # the first cell with a dot
+    at: str  # file:line
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What notes of one group share."""
+        return ("numbers", self.score)
+
+
 class FailedRollouts(NoteFacts, frozen=True, tag="failed_rollouts"):
     """Rollouts in which something went wrong, as their files say."""
 

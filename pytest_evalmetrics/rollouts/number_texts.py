@@ -184,6 +184,9 @@ class NumberTexts:
                 raise
             self.all_read = False
             return list(values)
+        if not needed and not separates_by_commas(source) and self.unclear_cell(source):
+            self.all_read = False
+            return list(values)
         return [self._number(value) for value in values]
 
     def must_be_clear(self, source: Source) -> None:
@@ -244,7 +247,7 @@ class NumberTexts:
         if self._with_decimal_comma:
             return False
         if ENGLISH in self._possible:
-            return CONTINENTAL in self._possible and not _separates_by_commas(source)
+            return CONTINENTAL in self._possible and not separates_by_commas(source)
         return CONTINENTAL in self._possible
 
     def _number(self, value: JsonValue) -> JsonValue:
@@ -351,7 +354,7 @@ class NumberTexts:
         )
 
 
-def _separates_by_commas(source: Source) -> bool:
+def separates_by_commas(source: Source) -> bool:
     """Check for JSON, for binary tables, and for a CSV file with commas between its cells."""
     if source.head.startswith((b"{", b"[", b"PAR1", b"ARROW1")):
         return True

@@ -300,24 +300,25 @@ def _open(pattern: str, proposal: Proposal) -> _Survey:
 
 def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> _Survey:
     """Make a benchmark for rollouts that were read."""
-    choice = None
     reward: str | None = "reward"
+    keys: JsonObject = {}
+    reasons_of_choice: list[str] = []
+    questions: dict[str, str] = {}
     if "reward" not in table.scores:
         choice = choose_reward(_columns(table), ())
-        reward = None if choice.chosen is None else choice.chosen.path
+        reasons_of_choice.append(choice.reason)
+        if choice.chosen is None:
+            reward = None
+            questions["reward"] = choice.question
+        else:
+            reward = choice.chosen.path
+        keys["reward"] = reward or OPEN
     column = table.scores.get(reward or "", np.empty(0))
     is_lower = _is_lower(proposal, reward)
     counts = np.concatenate([np.diff(part.offsets) for _, part in table.by_agent()])
     metrics = _metrics(column, int(counts.min()), is_lower=is_lower)
     gates = _gates(table, column, metrics[0], is_lower=is_lower)
-    keys: JsonObject = {"metrics": list(metrics)}
-    reasons = [*proposal.reasons, *gates.reasons]
-    questions = dict(gates.questions)
-    if choice is not None:
-        keys = {"reward": reward or OPEN, **keys}
-        reasons.append(choice.reason)
-        if reward is None:
-            questions["reward"] = choice.question
+    keys["metrics"] = list(metrics)
     if counts.min() == counts.max():
         keys["num_samples"] = int(counts.min())
     expect = _expected(table, column)
@@ -326,9 +327,12 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
     comments = dict(gates.comments)
     if Path(pattern).is_absolute():
         comments["path"] = "an absolute path, which other machines do not have"
+    rollouts: JsonObject | str = pattern
+    if proposal.keys:
+        rollouts = {"path": pattern, **proposal.keys}
     benchmark: JsonObject = {
         "name": _name(pattern),
-        "rollouts": {"path": pattern, **proposal.keys} if proposal.keys else pattern,
+        "rollouts": rollouts,
         **{name: keys[name] for name in _KEYS if name in keys},
         **gates.keys,
     }
@@ -337,8 +341,8 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
         notes=table.notes,
         benchmark=benchmark,
         comments=comments,
-        reasons=tuple(reasons),
-        questions=questions,
+        reasons=(*proposal.reasons, *gates.reasons, *reasons_of_choice),
+        questions={**gates.questions, **questions},
         evidence=_evidence(table, column),
     )
 

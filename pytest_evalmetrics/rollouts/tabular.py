@@ -11,11 +11,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.rollout_notes import UnclearColumn
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.format_keys import csv_separator
-from pytest_evalmetrics.rollouts.number_texts import are_unclear
+from pytest_evalmetrics.rollouts.number_texts import are_unclear, separates_by_commas
 from pytest_evalmetrics.rollouts.source import (
     Source,
     max_row_bytes,
@@ -25,10 +27,13 @@ from pytest_evalmetrics.rollouts.source import (
 
 if TYPE_CHECKING:
     from _csv import Reader
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.json_types import JsonObject
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node, Record
 
@@ -63,8 +68,9 @@ class Csv:
                 columns = zip(*(cells for _, cells in block), strict=True)
                 cells = dict(zip(nodes, columns, strict=True))
                 numbers = {
-                    node: self._numbers(node, column) for node, column in cells.items()
+                    node: list(map(_number, column)) for node, column in cells.items()
                 }
+                notes = self._settle_signs(numbers, cells, places, source)
                 for node in self._columns.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
                 decoded = {
@@ -83,23 +89,43 @@ class Csv:
                     }
                     self._columns.check(record, source, place)
 
-                yield self._columns.chunk(
+                chunk = self._columns.chunk(
                     Values(places, decoded, check, numbers=numbers), source
                 )
+                yield structs.replace(chunk, notes=notes)
         self._columns.must_be_clear(source)
 
-    def _numbers(self, node: Node, cells: Sequence[str]) -> list[float | str | None]:
-        """Read the numbers of a column; those whose dots may separate thousands stay text."""
-        numbers = list(map(_number, cells))
-        if self._decimal == "." or float not in set(map(type, numbers)):
-            return numbers
-        is_unclear = self._columns.is_needed(node) and are_unclear(cells)
-        if self._decimal is None and not is_unclear:
-            return numbers
-        return [
-            cell.strip() if type(number) is float and "." in cell else number
-            for cell, number in zip(cells, numbers, strict=True)
-        ]
+    def _settle_signs(
+        self,
+        numbers: dict[Node, list[float | str | None]],
+        cells: Mapping[Node, Sequence[str]],
+        places: NDArray[np.int64],
+        source: Source,
+    ) -> list[Note]:
+        """Take back the numbers whose dots may separate thousands.
+
+        Those of a needed score stay text, which is read with the whole column. A further column is
+        left out with a note, unless the file shows elsewhere that dots are its decimal signs.
+        """
+        if self._decimal == ".":
+            return []
+        with_dots = [n for n, column in numbers.items() if _has_fractions(column)]
+        unclear = [node for node in with_dots if are_unclear(cells[node])]
+        has_decimal_dots = len(unclear) < len(with_dots)
+        notes: list[Note] = []
+        for node in with_dots:
+            is_needed = self._columns.is_needed(node)
+            if self._decimal == "," or (is_needed and node in unclear):
+                numbers[node] = _with_texts(numbers[node], cells[node])
+            elif node in unclear and not has_decimal_dots:
+                if separates_by_commas(source):
+                    continue  # as in English, where dots are decimal signs
+                numbers[node] = [None] * len(numbers[node])
+                at = next(i for i, cell in enumerate(cells[node]) if "." in cell)
+                text = cells[node][at].strip()
+                place = source.at(int(places[at]))
+                notes.append(UnclearColumn(score=node.key, text=text, at=place))
+        return notes
 
     def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
         """Yield the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
@@ -125,6 +151,20 @@ def _number(cell: str) -> float | str | None:
         return cell if "_" in cell else float(cell)  # Python reads 1_000
     except ValueError:
         return _WORDS.get(cell.lower(), cell)
+
+
+def _has_fractions(numbers: Sequence[float | str | None]) -> bool:
+    return float in set(map(type, numbers))
+
+
+def _with_texts(
+    numbers: Sequence[float | str | None], cells: Sequence[str]
+) -> list[float | str | None]:
+    """Put the texts of numbers with a dot in their place."""
+    return [
+        cell.strip() if type(number) is float and "." in cell else number
+        for number, cell in zip(numbers, cells, strict=True)
+    ]
 
 
 @contextmanager

@@ -84,6 +84,13 @@ OF_ROLLOUTS = [
         "join: 1 row without the other half, the first at a.jsonl:1",
     ),
     (
+        rollouts.UnclearColumn("tokens", "1.250", "a.csv:2"),
+        (
+            "tokens is left out: '1.250' at a.csv:2 may have a thousands separator; say with "
+            "decimal: which sign it has"
+        ),
+    ),
+    (
         rollouts.UnreadList("a.json", "errors", 3),
         "a.json: 3 values of 'errors' beside the rows are not read: are tasks missing?",
     ),

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from pytest_evalmetrics.model.rollout_notes import UnclearColumn
+
 FIELDS = {"task": "id", "reward": "score"}
 
 
@@ -103,10 +105,26 @@ def test_codes_that_are_mapped_may_have_three_digits(folder):
     assert table.scores["reward"].tolist() == [1, 0]
 
 
-def test_a_column_that_no_score_needs_is_read_as_plain_numbers(folder):
-    folder.write("id;score;seconds\na;1;1.100\nb;0;2.300\n", "runs.csv")
+FURTHER = "id{0}score{0}seconds\na{0}{1}{0}1.100\nb{0}0{0}2.300\n"
+
+
+def test_a_further_column_between_commas_is_read_as_plain_numbers(folder):
+    folder.write(FURTHER.format(",", 1), "runs.csv")
     table = folder.load("runs.csv", fields=FIELDS, scores=["reward"])
     assert table.scores["seconds"].tolist() == [1.1, 2.3]
+
+
+def test_a_further_column_is_read_where_another_shows_the_decimal_sign(folder):
+    folder.write(FURTHER.format(";", 0.75), "runs.csv")
+    table = folder.load("runs.csv", fields=FIELDS, scores=["reward"])
+    assert table.scores["seconds"].tolist() == [1.1, 2.3]
+
+
+def test_a_further_column_that_is_not_clear_is_left_out_with_a_note(folder):
+    folder.write(FURTHER.format(";", 1), "runs.csv")
+    table = folder.load("runs.csv", fields=FIELDS, scores=["reward"])
+    assert "seconds" not in table.scores
+    assert UnclearColumn("seconds", "1.100", "runs.csv:2") in table.notes
 
 
 def test_text_that_is_no_number_is_refused(folder):

@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.rollout_notes import (
     SliceWithoutRewards,
     TextsCountAsMissing,
     TooFewLabels,
+    UnclearColumn,
     UndefinedSlice,
     UnfinishedRun,
     UnjoinedRows,
@@ -52,6 +53,13 @@ def texts_count_as_missing(note: TextsCountAsMissing) -> str:
     """Name the first row."""
     what = "in some rows this is not a number and counts as missing"
     return f"{note.score}: {what}, first in {note.first}"
+
+
+@sentence.register(UnclearColumn)
+def unclear_column(note: UnclearColumn) -> str:
+    """Name the cell, and the key that says what it is."""
+    cell = f"{note.score} is left out: {note.text!r} at {note.at}"
+    return f"{cell} may have a thousands separator; say with decimal: which sign it has"
 
 
 @sentence.register(FailedRollouts)

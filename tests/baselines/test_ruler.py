@@ -102,48 +102,57 @@ def test_code_of_the_project_that_a_scorer_imports_is_a_part_of_the_ruler(scored
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
 
 
-def test_kept_rows_are_judged_once_by_another_judge(project, judge_server):
-    def judged(model):
-        project.write(
-            "math.bench.yaml",
-            "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
-            "  dataset: {path: data.jsonl, fields: {task: id}}\n"
-            "  scorers:\n    - type: llm-judge\n"
-            f"      model: {{url: '{judge_server.url()}', name: {model}}}\n"
-            "      prompt_template: 'Rate {{ id }}. [[say: {{ say }}]]'\n"
-            "      scores: [{name: quality, minimum: 1, maximum: 5}]\n",
-        )
+@pytest.fixture
+def rescored(project, judge_server):
+    """A project with a baseline that judge m1 recorded, and that another judge scores anew."""
+    answers_of_quality(project, 4)
+    judged_by(project, judge_server, "m1")
+    # with a cache, which holds the journal
+    assert project.pytester.runpytest_subprocess(UPDATE).ret == 0
+    judged_by(project, judge_server, "m2")
+    return project
 
-    def answers(quality):
-        project.rows(
-            "data.jsonl",
-            [
-                {"id": f"t{n}", "say": json.dumps({"quality": quality})}
-                for n in range(30)
-            ],
-        )
 
-    def run(*args):
-        return project.pytester.runpytest_subprocess(
-            *args
-        )  # with a cache, which holds the journal
+def judged_by(project, judge_server, model):
+    project.write(
+        "math.bench.yaml",
+        "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
+        "  dataset: {path: data.jsonl, fields: {task: id}}\n"
+        "  scorers:\n    - type: llm-judge\n"
+        f"      model: {{url: '{judge_server.url()}', name: {model}}}\n"
+        "      prompt_template: 'Rate {{ id }}. [[say: {{ say }}]]'\n"
+        "      scores: [{name: quality, minimum: 1, maximum: 5}]\n",
+    )
 
-    answers(4)
-    judged("m1")
-    assert run(UPDATE).ret == 0
-    judged("m2")
-    result = run()
+
+def answers_of_quality(project, quality):
+    say = json.dumps({"quality": quality})
+    project.rows("data.jsonl", [{"id": f"t{n}", "say": say} for n in range(30)])
+
+
+def test_kept_rows_are_judged_once_by_another_judge(rescored, judge_server):
+    result = rescored.pytester.runpytest_subprocess()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*measured now: judge m1 -> m2 (scorer llm-judge)"])
     paid = judge_server.posts
-    assert run().ret == 0
+    assert rescored.pytester.runpytest_subprocess().ret == 0
     assert judge_server.posts == paid
-    answers(2)
-    run().stdout.fnmatch_lines(["FAIL *mean_reward fell from 4 to 2: *"])
-    assert judge_server.posts == paid + 30
 
 
-def test_a_judge_that_answers_as_another_model_is_another_ruler(project, judge_server):
+def test_a_run_is_compared_with_what_another_judge_says_of_kept_rows(rescored):
+    answers_of_quality(rescored, 2)
+    rescored.pytester.runpytest_subprocess().stdout.fnmatch_lines(
+        ["FAIL *mean_reward fell from 4 to 2: *"]
+    )
+
+
+OLD_MODEL = "m-2024-05-13"
+NEW_MODEL = "m-2024-08-06"
+
+
+@pytest.fixture
+def answers_as(project, judge_server):
+    """Run a benchmark whose judge answers under this name."""
     say = json.dumps({"quality": 4})
     project.rows("runs.jsonl", [{"id": f"t{n}", "say": say} for n in range(30)])
 
@@ -156,28 +165,42 @@ def test_a_judge_that_answers_as_another_model_is_another_ruler(project, judge_s
         )
         return project.run(*options)
 
-    old, new = "m-2024-05-13", "m-2024-08-06"
-    assert run(old, UPDATE).ret == 0
-    assert baseline(project)["provenance"]["ruler"]["answers of m"]["model"] == [old]
-    run(old).assert_outcomes(passed=1)
-    run(new).stdout.fnmatch_lines(
-        [
-            "INCONCLUSIVE *the ruler changed: model m-2024-05-13 -> m-2024-08-06 (answers of m)"
-        ]
+    assert run(OLD_MODEL, UPDATE).ret == 0
+    return run
+
+
+def test_a_judge_that_answers_as_another_model_is_another_ruler(answers_as, project):
+    ruler = baseline(project)["provenance"]["ruler"]
+    assert ruler["answers of m"]["model"] == [OLD_MODEL]
+    answers_as(OLD_MODEL).assert_outcomes(passed=1)
+    changed = f"model {OLD_MODEL} -> {NEW_MODEL} (answers of m)"
+    answers_as(NEW_MODEL).stdout.fnmatch_lines(
+        [f"INCONCLUSIVE *the ruler changed: {changed}"]
     )
-    doc = baseline(
-        project
-    )  # of a router that asked both, a damaged one, and one without names
-    both = {"scores": ["quality"], "model": [old, new]}
-    for entry, changed in ((both, False), ({}, True), (None, False)):
-        doc["provenance"]["ruler"] |= {"answers of m": entry}
-        if entry is None:
-            del doc["provenance"]["ruler"]["answers of m"]
-        write_stamped(project.baseline(), doc)
-        result = run(new)
-        assert (
-            ("the ruler changed" in result.stdout.str()) is changed is bool(result.ret)
-        )
+
+
+BOTH_MODELS = {"scores": ["quality"], "model": [OLD_MODEL, NEW_MODEL]}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_changed"),
+    [
+        ({"answers of m": BOTH_MODELS}, False),
+        ({"answers of m": {}}, True),
+        ({}, False),
+    ],
+    ids=["a router that asked both", "damaged", "without names"],
+)
+def test_a_model_is_compared_with_all_that_the_baseline_names(
+    answers_as, project, recorded, is_changed
+):
+    document = baseline(project)
+    del document["provenance"]["ruler"]["answers of m"]
+    document["provenance"]["ruler"] |= recorded
+    write_stamped(project.baseline(), document)
+    result = answers_as(NEW_MODEL)
+    assert ("the ruler changed" in result.stdout.str()) is is_changed
+    assert bool(result.ret) is is_changed
 
 
 def test_generated_rows_are_kept_with_their_answers(project, monkeypatch):

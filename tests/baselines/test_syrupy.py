@@ -1,8 +1,10 @@
 """Beside syrupy: its report of ordinary snapshots, runs without it, and shared places."""
 
 import json
+import sys
 
 import pytest
+from forked import completed
 
 UPDATE = "--snapshot-update"
 TWO = """
@@ -67,32 +69,60 @@ ORDINARY = {
 }
 
 
+RUNS = """\
+{"_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0}
+{"_ng_task_index": 1, "_ng_rollout_index": 0, "reward": 1.0}
+"""
+AMBER = "__snapshots__/test_texts.ambr"
+BASELINE = "__baselines__/math.bench/math.json"
+BENCH = "metrics: [pass@1]\nbaseline: true"
+
+
+@pytest.fixture(scope="module")
+def recorded_once(tmp_path_factory):
+    """The snapshots of the ordinary tests and the baseline of a benchmark, recorded once."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "test_texts.py").write_text(SNAPSHOT_TESTS)
+    (folder / "runs.jsonl").write_text(RUNS)
+    (folder / "math.bench.yaml").write_text(
+        f"benchmark: {{name: math, rollouts: runs.jsonl, {', '.join(BENCH.splitlines())}}}\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", UPDATE]
+    assert completed(command, folder).returncode == 0
+    return {name: (folder / name).read_bytes() for name in (AMBER, BASELINE)}
+
+
 @pytest.mark.parametrize("tests", ORDINARY.values(), ids=ORDINARY)
 @pytest.mark.parametrize(
     "args", [(), (UPDATE,), ("-n", "1"), ("-k", "test_text or math")]
 )
 def test_syrupy_reports_ordinary_snapshots_as_if_there_were_no_benchmarks(
-    project, tests, args
+    project, recorded_once, tests, args
 ):
-    project.write("test_texts.py", SNAPSHOT_TESTS)
-    amber = project.path / "__snapshots__" / "test_texts.ambr"
-    assert project.run(UPDATE).ret == 0
-    recorded = amber.read_bytes()
+    def put(name):
+        path = project.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(recorded_once[name])
+
+    def snapshots():
+        amber = project.path / AMBER
+        return amber.read_bytes() if amber.exists() else None
+
     project.write("test_texts.py", tests)
-
+    put(AMBER)
     alone = project.run(*args)
-    left_alone = amber.read_bytes() if amber.exists() else None
+    left_alone = snapshots()
 
-    amber.parent.mkdir(exist_ok=True)
-    amber.write_bytes(recorded)
-    project.rollouts([[1.0], [1.0]])
-    project.bench("metrics: [pass@1]\nbaseline: true")
-    assert project.run(UPDATE, "math.bench.yaml").ret == 0
+    put(AMBER)
+    put(BASELINE)
+    project.write("runs.jsonl", RUNS)
+    project.bench(BENCH)
     beside = project.run(*args)
 
     assert snapshot_report(beside) == snapshot_report(alone)
-    assert (amber.read_bytes() if amber.exists() else None) == left_alone
+    assert snapshots() == left_alone
     assert beside.ret == alone.ret
+    beside.stdout.fnmatch_lines(["PASS  math.bench.yaml::math *"])
 
 
 def test_one_update_accepts_benchmarks_and_ordinary_snapshots(project):

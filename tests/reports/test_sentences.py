@@ -352,6 +352,19 @@ TABLE = [
         kinds.CannotFail(
             metric="pass@1",
             key="max_drop",
+            drop=1.0,
+            is_rate=True,
+            baseline=0.3,
+            worst=0.0,
+            largest=0.3,
+        ),
+        "max_drop 1 can never fail: all rewards of pass@1 lie in [0, 1]; did you mean 1%?",
+        "choose a max_drop below 1",
+    ),
+    (
+        kinds.CannotFail(
+            metric="pass@1",
+            key="max_drop",
             drop=0.5,
             is_rate=True,
             baseline=0.3,

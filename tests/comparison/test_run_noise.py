@@ -287,3 +287,32 @@ def test_one_run_says_how_much_noise_would_explain_its_drop():
     plain = compared(pair)
     stated = compared(pair, run_noise=plain.unseen_run_sd, is_rate=True)
     assert stated.test.p == pytest.approx(0.01, rel=1e-4)
+
+
+def runs_with_an_outlier():
+    """Three runs of 20 latencies; in the second one a task hung."""
+    draw = np.random.default_rng(3)
+    values = draw.lognormal(1, 0.3, 20) + np.array([[0.0], [0.1], [-0.1]])
+    values += draw.normal(0, 0.05, values.shape)
+    values[1, 7] = 600.0
+    return values
+
+
+def test_most_tasks_of_runs_show_how_they_differ_where_one_hung():
+    values = runs_with_an_outlier()
+    now = values[0][:, None]
+    pairs = [make_pair(run[:, None], now, bounded=False) for run in values]
+    typical = runs_of(pairs, pooled=True, is_rate=False).typical
+    shifts = values - values.mean(axis=0)
+    assert typical.values == pytest.approx(
+        [stats.trim_mean(run, 0.1) for run in shifts], abs=1e-9
+    )
+    # Yuen's standard error: 16 of 20 values are kept, two at either end are winsorised
+    winsorised = [stats.mstats.winsorize(run, limits=0.1) for run in shifts]
+    errors = [float(np.sqrt(20 * run.var(ddof=1)) / 16) for run in winsorised]
+    assert typical.se == pytest.approx(math.sqrt(np.square(errors).sum() / 2))
+
+
+def test_runs_of_a_rate_have_no_other_differences():
+    pairs = [make_pair([[1.0], [0.0]], [[1.0], [1.0]]) for _ in range(3)]
+    assert runs_of(pairs, pooled=True, is_rate=True).typical is None

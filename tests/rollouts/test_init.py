@@ -427,7 +427,7 @@ def test_init_says_what_its_gates_detect_and_what_a_drop_of_005_takes(project):
     written.fnmatch_lines(
         [
             "What its gates detect with 80 % power, over 60 tasks x 4 rollouts:",
-            "  pass@1: a drop of *; 0.0500 takes * rollouts of each task",
+            "  pass@1: a drop of *; 0.05 takes * rollouts of each task",
         ]
     )
     (line,) = [text for text in written.lines if text.startswith("  pass@1: a drop of")]

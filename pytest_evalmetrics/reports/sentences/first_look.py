@@ -61,7 +61,7 @@ def _detected(power: Power, *, is_sized: bool) -> str:
     # a drop of more than 1 is one of points, to which no common size applies
     if power.mde <= power.max_drop or power.mde > 1:
         return detected
-    drop = wording.number(power.max_drop)
+    drop = wording.size_of_loss(power.max_drop)
     if power.needed is None:
         return f"{detected}; {drop} takes more tasks"
     return f"{detected}; {drop} takes {power.needed} rollouts of each task"

@@ -272,16 +272,26 @@ def test_axe_finds_nothing_in_any_scenario(shown, name):
         assert browser.violations() == []
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_axe_finds_nothing_in_the_page_of_compare(browser, pages, capsys, width, dark):
+def _open_compared(browser, pages, capsys, **window):
+    """Open the page of compare."""
     folder = pages("one").parents[1]
     fields = ["--task", "id", "--sample", "try", "--reward", "reward"]
     runs = [str(folder / "was.jsonl"), str(folder / "now.jsonl")]
     assert main(["compare", *runs, *fields, "--format", "html"]) == 1
     page = folder / "compare.html"
     page.write_text(capsys.readouterr().out, encoding="utf-8")
-    browser.open(page, width=width, dark=dark)
+    browser.open(page, **window)
     browser.drawn()
+
+
+def test_the_page_of_compare_has_no_benchmark_file(browser, pages, capsys):
+    _open_compared(browser, pages, capsys)
+    assert browser.texts("dl dt") == ["Agents", "Compared with"]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_axe_finds_nothing_in_the_page_of_compare(browser, pages, capsys, width, dark):
+    _open_compared(browser, pages, capsys, width=width, dark=dark)
     assert "now.jsonl" in browser.text("h1")
     assert "11 of 40 tasks worse" in browser.text(".lead")
     browser.find(".task-list .open").click()

@@ -577,9 +577,11 @@ function originPart(item, about) {
   const against = [...new Set(pictures.map((picture) => picture.against).filter(Boolean))];
   const agents = about.agents.length ? about.agents.map(agentLine) : ["none"];
   const more = about.more_sources;
+  // runs that are compared have no file
+  const place = item.file ? [h("code", { class: "place" }, `${item.file}:${about.line}`)] : [];
   return section("origin", "Sources",
     h("dl", {},
-      described("Benchmark", [h("code", { class: "place" }, `${item.file}:${about.line}`)]),
+      described("Benchmark", place),
       described("Agents", agents),
       described("Compared with", against.map((text) => h("span", { class: "block place" }, text))),
       described("Recorded", about.recorded.map((line) => h("span", { class: "block" }, line)))),

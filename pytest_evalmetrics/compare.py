@@ -34,7 +34,7 @@ from pytest_evalmetrics.stats import paired_score_p, t_sf
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.evaluate import Evaluated
     from pytest_evalmetrics.json_types import JsonObject
@@ -335,6 +335,13 @@ def _churn(
         return {}  # a guess that does not hold
     have_one_agent = all(len(table.agents) == 1 for table in tables)
     before, now = [_answers(table, name, named=not have_one_agent) for table in tables]
+    return _shares_changed(before, now)
+
+
+def _shares_changed(
+    before: Mapping[Answered, str], now: Mapping[Answered, str]
+) -> dict[str, float]:
+    """Return the share of answers that changed, by agent."""
     changed: dict[str, list[bool]] = {}
     for key, answer in before.items():
         if key in now:

@@ -103,17 +103,8 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     notes = "".join(f"{visible(note)}\n" for note in note_texts(written.notes))
     text = f"{fitted(written.report + notes)}\n{text}"
     if written.open_lines:
-        lines = "".join(f"  {line}\n" for line in written.open_lines)
-        then = f"Then: pytest {name}\n"
-        if written.has_baseline:
-            then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
-        return f"{text}Nothing is recorded yet. Fill in:\n{fitted(lines)}{then}", 1
-    config.args[:] = [str(written.path)]
-    config.option.evalmetrics_update = True
-    # one benchmark: workers of pytest-xdist would only take time to start
-    for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
-        if hasattr(config.option, option):
-            setattr(config.option, option, value)
+        return f"{text}{_to_fill_in(written)}", 1
+    _run_alone(config, written)
     ending = _Ending(
         name=name,
         detectable=_detectable(written),
@@ -121,6 +112,28 @@ def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | No
     )
     config.pluginmanager.register(ending, "evalmetrics-init")
     return text, None
+
+
+def _to_fill_in(written: WrittenBenchmark) -> str:
+    """Name the lines of the file that a person fills in, and what comes then."""
+    from pytest_evalmetrics.reports.paragraphs import fitted
+
+    name = written.path.name
+    lines = "".join(f"  {line}\n" for line in written.open_lines)
+    then = f"Then: pytest {name}\n"
+    if written.has_baseline:
+        then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
+    return f"Nothing is recorded yet. Fill in:\n{fitted(lines)}{then}"
+
+
+def _run_alone(config: pytest.Config, written: WrittenBenchmark) -> None:
+    """Let this run record the new benchmark's baseline, and do nothing else."""
+    config.args[:] = [str(written.path)]
+    config.option.evalmetrics_update = True
+    # one benchmark: workers of pytest-xdist would only take time to start
+    for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
+        if hasattr(config.option, option):
+            setattr(config.option, option, value)
 
 
 class _Ending:

@@ -423,33 +423,51 @@ def open_source(file: RolloutFile) -> Source:
     """Read the start of a file."""
     shown = file.shown
     if file.data is not None:
-        return Source(
-            file.path, shown, len(file.data), file.data[:ENOUGH], data=file.data
-        )
+        head = file.data[:ENOUGH]
+        return Source(file.path, shown, len(file.data), head, data=file.data)
     with explained(shown):
         stat = os.stat(file.path)  # noqa: PTH116 - for each file
+    if S_ISDIR(stat.st_mode):
+        return Source(file.path, shown, 0, b"")
     if not S_ISREG(stat.st_mode):  # opening a pipe would wait for ever
-        if S_ISDIR(stat.st_mode):
-            return Source(file.path, shown, 0, b"")
         raise DataError(
             "this is not a regular file", file=shown, hint="copy it into a file"
         )
     size = stat.st_size
+    data = None
     with explained(shown), file.path.open("rb") as raw:
         start = raw.read(_HEAD) or b""
         raw.seek(0)
-        packed: Literal["gzip", "zstd"] | None = (
-            "gzip" if start.startswith(_GZIP) else None
-        )
-        if start.startswith(_ZSTD):
-            packed = "zstd"
-        small = (
-            packed is None and len(start) == size < _HEAD
-        )  # all of it is here: read it once
-        stream = io.BytesIO(start) if small else _unpacked(raw, packed, shown)
-        head = stream.read(_HEAD).removeprefix(BOM).lstrip(SPACE)
-        while not head and (more := stream.read(_HEAD)):
-            head = more.lstrip(SPACE)
+        packed = _packing_of(start)
+        stream = _unpacked(raw, packed, shown)
+        if packed is None and len(start) == size < _HEAD:
+            # all of it is here: read it once
+            data = start
+            stream = io.BytesIO(start)
+        head = _first_bytes(stream)
+    _must_hold_something(head, size, shown)
+    return Source(file.path, shown, size, head, packed, stamp=_stamp(stat), data=data)
+
+
+def _packing_of(start: bytes) -> Literal["gzip", "zstd"] | None:
+    """Recognise how a file is compressed by its first bytes."""
+    if start.startswith(_GZIP):
+        return "gzip"
+    if start.startswith(_ZSTD):
+        return "zstd"
+    return None
+
+
+def _first_bytes(stream: BinaryIO) -> bytes:
+    """Read the first bytes from the first that is no white space."""
+    head = stream.read(_HEAD).removeprefix(BOM).lstrip(SPACE)
+    while not head and (more := stream.read(_HEAD)):
+        head = more.lstrip(SPACE)
+    return head
+
+
+def _must_hold_something(head: bytes, size: int, shown: str) -> None:
+    """Refuse empty files, web pages and pointers to files."""
     if not head:
         what = "the file is empty" if size == 0 else "the file holds no row"
         raise DataError(what, file=shown, hint="did the run that writes it fail?")
@@ -459,8 +477,6 @@ def open_source(file: RolloutFile) -> Source:
     if head.startswith(_LFS):
         what = "this is a Git LFS pointer, not the file itself"
         raise DataError(what, file=shown, hint="run: git lfs pull")
-    data = start if small else None
-    return Source(file.path, shown, size, head, packed, stamp=_stamp(stat), data=data)
 
 
 def _stamp(stat: os.stat_result) -> tuple[int, ...]:

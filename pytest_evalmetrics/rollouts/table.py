@@ -33,7 +33,7 @@ from pytest_evalmetrics.model.rollout_table import (
 from pytest_evalmetrics.rollouts.source import Source, score_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -132,33 +132,51 @@ class TableBuilder:
         if not self._is_last(source):
             self._sources.append((source, 0))
         self._sources[-1] = (source, self._sources[-1][1] + rows)
-        self._place.frombytes(
-            (np.asarray(chunk.places) + before).astype(np.int64).tobytes()
-        )
+        self._add_identity(chunk, before)
+        self._add_labels(chunk)
+        self._add_marks(chunk)
+        self._add_remarks(source, chunk, before)
+        self._must_be_new(chunk)
+        self._add_numbers(columns, rows)
+        self._rows += rows
+        self._add_facts(chunk)
+        for (agent, task), content in chunk.content.items():
+            owner = UNNAMED_AGENT if agent is None else agent
+            self._identify((owner, task), content, versioned=chunk.versioned)
+        self._must_fit()
+
+    def _add_identity(self, chunk: Chunk, before: int) -> None:
+        """Keep where rows are, and of which task, agent and sample."""
+        rows = len(chunk.places)
+        places = np.asarray(chunk.places) + before
+        self._place.frombytes(places.astype(np.int64).tobytes())
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=UNNAMED_AGENT)
         self._any_agent |= chunk.agent.count(None) < rows
         self._sample.extend([_NO_SAMPLE if n is None else n for n in chunk.sample])
         self._any_sample |= chunk.sample.count(None) < rows
+
+    def _add_labels(self, chunk: Chunk) -> None:
+        absent = [None] * len(chunk.places)
         for name, (codes, column) in self._labels.items():
-            _encode(
-                codes,
-                chunk.labels.get(name, [None] * rows),
-                column,
-                absent=data.MISSING,
-            )
+            labels = chunk.labels.get(name, absent)
+            _encode(codes, labels, column, absent=data.MISSING)
         self._labelled |= self._labels.keys() & chunk.labels.keys()
-        self._add_marks(chunk)
-        self._add_remarks(source, chunk, before)
-        self._must_be_new(chunk)
+
+    def _add_numbers(
+        self, columns: Mapping[tuple[str, bool], NDArray[np.float64]], rows: int
+    ) -> None:
+        """Lengthen each column; those that a chunk does not have by missing numbers."""
         for key, numbers in columns.items():
             if key not in self._columns:
                 self._columns[key] = array("d", _absent(self._rows))
             self._columns[key].frombytes(numbers.tobytes())
         for key in self._columns.keys() - columns.keys():
             self._columns[key].frombytes(_absent(rows))
-        self._rows += rows
+
+    def _add_facts(self, chunk: Chunk) -> None:
+        """Keep what a chunk says of its file, rather than of a row."""
         self._fractional |= chunk.fractional
         self._keys.update(dict.fromkeys(chunk.keys))
         for note in chunk.notes:
@@ -171,10 +189,6 @@ class TableBuilder:
         self._dealt |= chunk.dealt
         self._positional |= chunk.positional
         self._attempts |= chunk.attempts
-        for (agent, task), content in chunk.content.items():
-            owner = UNNAMED_AGENT if agent is None else agent
-            self._identify((owner, task), content, versioned=chunk.versioned)
-        self._must_fit()
 
     def _numbers_of(self, chunk: Chunk) -> dict[tuple[str, bool], NDArray[np.float64]]:
         """Return its columns of numbers, if all of its columns have as many rows as it has."""
@@ -367,14 +381,15 @@ class TableBuilder:
         self, scores: dict[str, NDArray[np.float64]]
     ) -> dict[str, NDArray[np.float64]]:
         """Let the only score of a format that has no reward be the reward."""
-        any_score = any(not usage for _, usage in self._columns)
-        if self._rewards is not None and not any_score and self._failures:
+        if self._rewards is None:
+            return scores
+        has_scores = any(not usage for _, usage in self._columns)
+        if not has_scores and self._failures:
             absent = np.full(self._rows, math.nan)  # all of them failed
             scores = {**dict.fromkeys(self._request.scores, absent), **scores}
-        wanted = (
-            "reward" in self._request.scores and self._request.fields.reward is None
-        )
-        if "reward" in scores or not wanted or self._rewards is None:
+        is_named = self._request.fields.reward is not None
+        is_wanted = "reward" in self._request.scores and not is_named
+        if "reward" in scores or not is_wanted:
             return scores
         if len(self._rewards) > 1:
             raise DataError(
@@ -383,57 +398,65 @@ class TableBuilder:
                 hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
         for name in self._rewards:
-            if self._directions.get(name) == "lower":
-                message = f"the only score is {name!r}, and of a reward more is better"
-                hint = f"write `reward: {name}` beside rollouts, and a baseline's `direction:`"
-                raise DataError(message, file=self._sources[0][0].shown, hint=hint)
-            if name in self._fractional:
-                self._fractional.add("reward")
-            for prefix in ("", *data.STATED):
-                if prefix + name in scores:
-                    scores[prefix + "reward"] = scores[prefix + name]
-            measured = {
-                of for of, key, score in self._ruler if (key, score) == ("scores", name)
-            }
-            self._ruler.update(
-                dict.fromkeys((of, "scores", "reward") for of in measured)
-            )
+            self._take_as_reward(name, scores)
         return scores
 
+    def _take_as_reward(
+        self, name: str, scores: dict[str, NDArray[np.float64]]
+    ) -> None:
+        """Add a score as the reward, with what a file states of it, and what measures it."""
+        if self._directions.get(name) == "lower":
+            message = f"the only score is {name!r}, and of a reward more is better"
+            hint = (
+                f"write `reward: {name}` beside rollouts, and a baseline's `direction:`"
+            )
+            raise DataError(message, file=self._sources[0][0].shown, hint=hint)
+        if name in self._fractional:
+            self._fractional.add("reward")
+        for prefix in ("", *data.STATED):
+            if prefix + name in scores:
+                scores[prefix + "reward"] = scores[prefix + name]
+        for scorer, key, score in list(self._ruler):
+            if (key, score) == ("scores", name):
+                self._ruler.setdefault((scorer, "scores", "reward"))
+
     def _must_be_there(self, scores: Collection[str]) -> None:
-        fields = self._request.fields
-        places = [
-            (f"the path {path!r} of the score {name!r}", path, name in scores)
-            for name, path in score_paths(fields).items()
-        ]
-        content = None if fields.content is None else fields.content[0]
-        for what, path, is_there in (
-            ("agent", fields.agent, self._any_agent),
-            ("sample", fields.sample, self._any_sample),
-            ("content", content, bool(self._content) or self._request.by_position),
-        ):
-            if path is not None:
-                places.append((f"the path {path!r} of the {what}", path, is_there))
-        labels = self._request.categories
-        places += [
-            (f"the field {name!r}", name, name in self._labelled) for name in labels
-        ]
-        for what, path, is_there in places:
-            if not is_there:
-                guess = did_you_mean(
-                    path.split(".")[0], self._keys, what="the rows' keys"
-                )
-                hint = "a path goes through objects by key and lists by index: result.metrics.f1"
-                raise DataError(f"{what} is in no row; {guess}", hint=hint)
+        """Refuse paths, fields and scores that the benchmark file names, and no row has."""
+        for what, path in self._absent_places(scores):
+            first_key = path.split(".")[0]
+            guess = did_you_mean(first_key, self._keys, what="the rows' keys")
+            hint = "a path goes through objects by key and lists by index: result.metrics.f1"
+            raise DataError(f"{what} is in no row; {guess}", hint=hint)
+        file = None
+        if len(self._sources) == 1:
+            file = self._sources[0][0].shown
         for name in self._request.scores:
             if name not in scores:
+                guess = did_you_mean(name, scores, what="the scores there are")
                 raise DataError(
-                    f"the score {name!r} is in no row; "
-                    + did_you_mean(name, scores, what="the scores there are"),
-                    file=self._sources[0][0].shown if len(self._sources) == 1 else None,
+                    f"the score {name!r} is in no row; {guess}",
+                    file=file,
                     hint="name one of these with `reward: NAME`, or say where the rows keep it "
                     "with `fields: {reward: PATH}` under rollouts",
                 )
+
+    def _absent_places(self, scores: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield what ``fields:`` and the categories name and no row has, with its path."""
+        fields = self._request.fields
+        for name, path in score_paths(fields).items():
+            if name not in scores:
+                yield f"the path {path!r} of the score {name!r}", path
+        if fields.agent is not None and not self._any_agent:
+            yield f"the path {fields.agent!r} of the agent", fields.agent
+        if fields.sample is not None and not self._any_sample:
+            yield f"the path {fields.sample!r} of the sample", fields.sample
+        has_content = bool(self._content) or self._request.by_position
+        if fields.content is not None and not has_content:
+            path = fields.content[0]
+            yield f"the path {path!r} of the content", path
+        for name in self._request.categories:
+            if name not in self._labelled:
+                yield f"the field {name!r}", name
 
     def _ordered_tasks(self) -> tuple[tuple[TaskId, ...], NDArray[np.int64]]:
         if self._request.by_position:

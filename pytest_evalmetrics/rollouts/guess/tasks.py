@@ -457,19 +457,27 @@ def _divider(rows: _Rows, found: _Found, verdicts: Collection[str]) -> str | Non
     group = list(found.paths)
     if found.agent is not None:
         group.append(found.agent)
-    has_one_path = len(found.paths) == 1
-    if not has_one_path or found.sample is not None or rows.are_apart(group):
+    is_settled = len(found.paths) != 1 or found.sample is not None
+    if is_settled or rows.are_apart(group):
         return None
     for path, column in rows.columns.items():
-        is_attempt = path == rows.attempt or is_sample(path) or column.are_prose
-        is_attempt = is_attempt or column.is_random or column.are_times
-        if is_attempt or path in (*group, _KEY) or path.startswith(_PARENT):
-            continue
-        if path in verdicts and _is_verdict(column):
+        if path in group or _has_known_role(rows, column, verdicts):
             continue
         if _may_divide(column) and rows.are_apart([*group, path]):
             return path
     return None
+
+
+def _has_known_role(rows: _Rows, column: SeenColumn, verdicts: Collection[str]) -> bool:
+    """Check for a key, an attempt, prose, an id of the row or a verdict."""
+    path = column.path
+    if path in (rows.attempt, _KEY) or path.startswith(_PARENT):
+        return True
+    if is_sample(path) or column.are_prose:
+        return True
+    if column.is_random or column.are_times:
+        return True
+    return path in verdicts and _is_verdict(column)
 
 
 def _may_divide(column: SeenColumn) -> bool:
@@ -491,14 +499,21 @@ def _regular_column(rows: _Rows, task: str, verdicts: Collection[str]) -> str | 
     if not is_of_rows or task.startswith(_PARENT):
         return None
     for path, column in rows.columns.items():
-        is_other = path == task or path.startswith(_PARENT) or is_agent(path)
-        is_other = is_other or is_group(path) or is_output(path) or describes_task(path)
-        is_other = is_other or is_question(path) or column.are_prose
-        if is_other or (path in verdicts and _is_verdict(column)):
+        if path == task or path.startswith(_PARENT) or _describes(column):
+            continue
+        if path in verdicts and _is_verdict(column):
             continue
         if _is_regular(column):
             return path
     return None
+
+
+def _describes(column: SeenColumn) -> bool:
+    """Check for a field that says something of the task, the agent or the answer."""
+    path = column.path
+    if is_question(path) or is_group(path) or describes_task(path):
+        return True
+    return is_agent(path) or is_output(path) or column.are_prose
 
 
 def _is_verdict(column: SeenColumn) -> bool:

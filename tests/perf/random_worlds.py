@@ -119,6 +119,7 @@ def random_world(seed: int) -> RandomWorld:
         return bool(rng.random() < chance)
 
     kind = str(rng.choice(KINDS))
+    is_cost = kind in ("latency", "pareto")
     tasks = int(np.exp(rng.uniform(np.log(2), np.log(800))))
     before = int(rng.choice(COUNTS))
     now = before if happens(0.5) else int(rng.choice(COUNTS))
@@ -126,11 +127,12 @@ def random_world(seed: int) -> RandomWorld:
     slices = int(rng.choice([0, 0, 3, 12]))
     clusters = max(tasks // 8, 2) if happens(0.25) and tasks >= 20 else 0
     runs = int(rng.choice([1, 1, 1, 2, 5]))
-    # noise between runs is in no test of one run
-    shift = float(rng.choice([0.0, 0.3])) if runs > 1 else 0.0
+    # noise between runs is in no test of one run; costs and latencies scatter by 10 %
+    shift = 0.0
+    if runs > 1:
+        shift = float(rng.choice([0.0, 0.1 if is_cost else 0.3]))
     scores = int(rng.choice([1, 1, 3, 8]))
     metrics = tuple(f"mean/s{place}" for place in range(scores))
-    is_cost = kind in ("latency", "pareto")
     if scores == 1:
         metrics = (str(rng.choice(METRICS)),)
         if is_cost and metrics[0] in ("worst_task", "harmonic_mean"):

@@ -180,3 +180,37 @@ def test_a_journal_that_cannot_be_written_is_to_be_deleted(journal, monkeypatch)
     with pytest.raises(EvalMetricsError, match="No space left") as error:
         clear_journal(journal)
     assert error.value.hint == "delete the file"
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        (
+            b"evalmetrics-journal 99\n",
+            "is of version 99, and 3 is known here: nothing was called",
+            "update pytest-evalmetrics, or name another file: --evalmetrics-journal=PATH",
+        ),
+        (
+            b"",
+            "is empty: nothing was called",
+            "restore it; or delete it to start anew",
+        ),
+        (
+            b"SQLite format 3\0" + bytes(100),
+            "is not a journal: nothing was called",
+            "name another file with --evalmetrics-journal=PATH, or move this one away",
+        ),
+    ],
+    ids=["newer", "empty", "a database"],
+)
+def test_a_file_that_is_no_journal_says_what_to_do(tmp_path, content, message, hint):
+    path = tmp_path / "journal.log"
+    path.write_bytes(content)
+    with pytest.raises(EvalMetricsError, match=message) as raised:
+        JournalFile(path)
+    assert raised.value.hint == hint
+
+
+def test_a_journal_is_imported_into_a_folder_that_exists(journal, tmp_path):
+    export_journal(journal, tmp_path / "j.jsonl")
+    assert import_journal(tmp_path / "other.log", tmp_path / "j.jsonl") == 3

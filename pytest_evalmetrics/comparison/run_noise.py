@@ -15,7 +15,10 @@ distribution whose scale is above what is expected (Gelman 2006, Bayesian Analys
 515): 5 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
 So the level holds from two runs on, and what two or three runs can't show costs power.
 
-Earlier runs of the same benchmark count as the baseline's own, see `successive_runs`.
+Earlier runs of the same benchmark show the noise of a lone baseline, see
+`successive_runs`: they scatter as its own further runs would, so that Student's t of their
+scatter predicts a drop with no prior. Beside several runs of a baseline, or with other
+benchmarks, they count as the baseline's own.
 Runs of other benchmarks of the project count as a power prior (Ibrahim and Chen 2000,
 Statistical Science 15, 46): for as much as ten runs at most, since each benchmark has a
 noise of its own.
@@ -233,6 +236,11 @@ def with_run_noise(
             return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
         if not one_run * _LARGEST > math.sqrt(seen.variance):
             return _by_runs_alone(seen, factor, drop=drop, log_p=log_p, alpha=alpha)
+        if len(runs.values) == 1 and not runs.pool:
+            noise = _by_runs_alone(seen, factor, drop=drop, log_p=log_p, alpha=alpha)
+            return _beside_tasks(
+                noise, seen, factor, se=se or _NO_ERROR, alpha=alpha, level=level
+            )
     one_run = max(one_run, _NO_ERROR)
     shown = _shown(runs, one_run)
     return _with_variances(
@@ -353,6 +361,33 @@ def _by_runs_alone(
         wider=1.0,
         beyond=_six_digits(t_ppf(1 - alpha, seen.df) * error),
         short=_six_digits(-normal_ppf(_SHORT) * error),
+    )
+
+
+def _beside_tasks(
+    noise: RunNoise,
+    seen: RunScatter,
+    factor: float,
+    *,
+    se: float,
+    alpha: float,
+    level: float,
+) -> RunNoise:
+    """Let a prediction by earlier runs be no surer than the tasks, whose error is `se`."""
+    error = math.sqrt(seen.variance * factor)
+    sd = math.sqrt(max(seen.variance - seen.se**2, 0.0)) if seen.se >= 0 else noise.sd
+    of_tasks = -normal_ppf(alpha) * se
+    exceeded = max(noise.beyond, of_tasks)
+    half = max(
+        t_ppf(0.5 + level / 2, seen.df) * error, normal_ppf(0.5 + level / 2) * se
+    )
+    return structs.replace(
+        noise,
+        sd=_six_digits(sd),
+        half=_six_digits(half),
+        wider=_six_digits(exceeded / of_tasks),
+        beyond=_six_digits(math.sqrt(max(exceeded**2 - of_tasks**2, 0.0))),
+        short=_six_digits(-normal_ppf(_SHORT) * sd * math.sqrt(factor)),
     )
 
 

@@ -47,8 +47,10 @@ from simulated import (
     whole_gate,
 )
 from worlds_of_comparisons import COMPARISONS, many
+from worlds_of_history import history
 from worlds_of_intervals import INTERVALS, intervals
 from worlds_of_losses import losses, ragged
+from worlds_of_verdicts import verdicts
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
@@ -852,7 +854,9 @@ TABLES = (
     power,
     family,
     runs,
+    history,
     losses,
+    verdicts,
     over_rows,
     early,
     drift,

@@ -199,53 +199,59 @@ def _task_counts(table: RolloutTable, tasks: NDArray[np.intp]) -> tuple[TaskCoun
 def _check_missing(
     spec: BenchmarkSpec, found: Completeness, *, agent: str, line: int
 ) -> Check:
-    meaning, limit = missing_policy(spec.expect)
-    unscored = int(found.lacking.sum())
-    total = int(found.expected.sum())
-    is_filled = isinstance(meaning, float) and unscored > 0
-    counted = found.absent + unscored
-    if is_filled and spec.expect.max_missing is None:
-        counted = found.absent  # a rollout with a stated reward is not missing
-    share = counted / total if total else 0.0
-    if meaning == "error" and unscored:
-        outcome = MissingOutcome.REFUSED
-    elif share > limit:
-        outcome = MissingOutcome.ABOVE_LIMIT
-    elif is_filled:
-        outcome = MissingOutcome.FILLED
-    elif unscored:
-        outcome = MissingOutcome.LEFT_OUT
-    else:
-        outcome = MissingOutcome.ABSENT
-    fails = outcome in (MissingOutcome.REFUSED, MissingOutcome.ABOVE_LIMIT)
-    reasons: tuple[MissingRewards, ...] = ()
-    if found.absent or unscored:
-        lacking = np.unique(found.table.task[found.lacking])
-        tasks = in_natural_order(found.table.tasks[at] for at in lacking.tolist())
-        missing = MissingRewards(
-            outcome=outcome,
-            absent=found.absent,
-            unscored=unscored,
-            rollouts=total,
-            counted=counted,
-            limit=limit,
-            columns=(spec.reward,) if found.is_reward else tuple(spec.row_columns),
-            is_reward=found.is_reward,
-            tasks=tuple(map(str, tasks[:_NAMED])),
-            task_count=len(tasks),
-            fill=meaning if isinstance(meaning, float) else None,
-        )
-        reasons = (missing,)
+    missing = _missing_rewards(spec, found)
+    share = missing.counted / missing.rollouts if missing.rollouts else 0.0
+    fails = missing.outcome in (MissingOutcome.REFUSED, MissingOutcome.ABOVE_LIMIT)
+    is_any = missing.absent or missing.unscored
     return Check(
         gate=Gate.EXPECT,
         name="missing",
         verdict=Verdict.FAIL if fails else Verdict.PASS,
         agent=agent,
         value=share,
-        bound=ShareBound(limit),
-        reasons=reasons,
+        bound=ShareBound(missing.limit),
+        reasons=(missing,) if is_any else (),
         line=line,
     )
+
+
+def _missing_rewards(spec: BenchmarkSpec, found: Completeness) -> MissingRewards:
+    """Describe the rewards that are missing, if any, and what becomes of them."""
+    meaning, limit = missing_policy(spec.expect)
+    fill = meaning if isinstance(meaning, float) else None
+    unscored = int(found.lacking.sum())
+    rollouts = int(found.expected.sum())
+    counted = found.absent + unscored
+    if fill is not None and spec.expect.max_missing is None:
+        counted = found.absent  # a rollout with a stated reward is not missing
+    is_above = rollouts > 0 and counted / rollouts > limit
+    lacking = np.unique(found.table.task[found.lacking])
+    tasks = in_natural_order(found.table.tasks[at] for at in lacking.tolist())
+    return MissingRewards(
+        outcome=_outcome(meaning, unscored=unscored, is_above=is_above),
+        absent=found.absent,
+        unscored=unscored,
+        rollouts=rollouts,
+        counted=counted,
+        limit=limit,
+        columns=(spec.reward,) if found.is_reward else tuple(spec.row_columns),
+        is_reward=found.is_reward,
+        tasks=tuple(map(str, tasks[:_NAMED])),
+        task_count=len(tasks),
+        fill=fill,
+    )
+
+
+def _outcome(meaning: str | float, *, unscored: int, is_above: bool) -> MissingOutcome:
+    if meaning == "error" and unscored:
+        return MissingOutcome.REFUSED
+    if is_above:
+        return MissingOutcome.ABOVE_LIMIT
+    if not unscored:
+        return MissingOutcome.ABSENT
+    if isinstance(meaning, float):
+        return MissingOutcome.FILLED
+    return MissingOutcome.LEFT_OUT
 
 
 def _check_samples(

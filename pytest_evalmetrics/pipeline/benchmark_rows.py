@@ -93,32 +93,35 @@ def with_reward(
         names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
         if not names:
             return benchmark
-    given = (*names, *measured)
-    has_reward = ("reward",) in benchmark.lines
-    if has_reward and spec.dataset is not None and spec.reward not in given:
-        guess = errors.did_you_mean(spec.reward, given, what="they give")
+    scores = (*names, *measured)
+    is_written = ("reward",) in benchmark.lines
+    if is_written and spec.dataset is not None and spec.reward not in scores:
+        guess = errors.did_you_mean(spec.reward, scores, what="they give")
         message = f"no scorer gives the reward {spec.reward!r}; {guess}"
         raise DataError(message, line=benchmark.line_of("reward"))
-    if (
-        has_reward or spec.reward in given or not names
-    ):  # none of scorers that are not made yet
+    # scorers that are not made yet have no names
+    if is_written or spec.reward in scores or not names:
         return benchmark
-    columns = [
-        each for s in spec.scorers for each in getattr(s, "columns", {}).values()
-    ]
-    first, *others = names = tuple(
-        n for n in names if not any(n in each for each in columns)
-    )
-    strictest = default_reward(spec)
-    if strictest or not others:
-        benchmark = benchmark.but(reward=strictest or first)
-        for question in undeclared_when_read(benchmark.spec):
-            line = benchmark.line_of(*question.path)
-            raise DataError(question.message, line=line)
-        return benchmark
-    message = f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce"
+    reward = default_reward(spec) or _only_score(benchmark, names)
+    benchmark = benchmark.but(reward=reward)
+    for question in undeclared_when_read(benchmark.spec):
+        raise DataError(question.message, line=benchmark.line_of(*question.path))
+    return benchmark
+
+
+def _only_score(benchmark: Benchmark, names: Sequence[str]) -> str:
+    """Return the only score that scorers give beside the columns of their own metrics."""
+    columns: list[Collection[str]] = []
+    for scorer in benchmark.spec.scorers:
+        columns.extend(getattr(scorer, "columns", {}).values())
+    scores = [name for name in names if not any(name in column for column in columns)]
+    if len(scores) == 1:
+        return scores[0]
+    if not scores:
+        scores = list(names)
+    message = f"the scorers give {', '.join(scores)}: nothing says which of them the metrics reduce"
     raise DataError(
-        message, hint=f"write `reward: {first}`", line=benchmark.line_of("scorers")
+        message, hint=f"write `reward: {scores[0]}`", line=benchmark.line_of("scorers")
     )
 
 
@@ -147,9 +150,8 @@ class Chosen(msgspec.Struct, frozen=True):
     # one row per rollout. `read_as` numbers them in the order of the files: the samples of
     # the first chosen row, then those of the second.
     table: RolloutTable
-    rows: NDArray[
-        np.int64
-    ]  # numbers of the chosen rows in the files, ascending, shape (chosen,)
+    # numbers of the chosen rows in the files, ascending, shape (chosen,)
+    rows: NDArray[np.int64]
     samples: int  # rollouts of each row
     notes: tuple[Note, ...]
     partial: bool  # ``params.limit_samples`` leaves some out
@@ -505,15 +507,22 @@ def keep(
     encode = msgspec.json.Encoder(enc_hook=str).encode
     for row, failure in rows:
         if row.index in places:
-            item = dict(row.item)
-            sample_data = dict(row.sample_data)
-            failed = None if failure is None else (failure.kind, failure.message)
-            own = None if sample_data == item else sample_data
-            kept = _KeptRow(row.agent, str(row.task), row.sample, item, own, failed)
-            lines[places[row.index]] = encode(kept)
+            lines[places[row.index]] = encode(_kept(row, failure))
     data = b"".join(line + b"\n" for line in lines)
     digest = blake2b(data, digest_size=8).hexdigest()
     return _compressed(data), {"count": len(lines), "digest": digest}
+
+
+def _kept(row: Row, failure: RowError | None) -> _KeptRow:
+    kept = _KeptRow(
+        agent=row.agent, task=str(row.task), sample=row.sample, item=dict(row.item)
+    )
+    sample_data = dict(row.sample_data)
+    if sample_data != kept.item:
+        kept = structs.replace(kept, sample_data=sample_data)
+    if failure is not None:
+        kept = structs.replace(kept, failed=(failure.kind, failure.message))
+    return kept
 
 
 def _compressed(data: bytes) -> bytes:
@@ -536,11 +545,11 @@ def kept_rows(
     places = {
         agent: [row.index for row, _ in rows if row.agent == agent] for agent in tables
     }
-    if digest != recorded.get("digest") or any(
-        [rows[at][0].task for at in places[agent]]
-        != [str(table.tasks[t]) for t in table.task]
-        for agent, table in tables.items()
-    ):
+    is_whole = digest == recorded.get("digest")
+    for agent, table in tables.items():
+        tasks = [rows[place][0].task for place in places[agent]]
+        is_whole = is_whole and tasks == [str(table.tasks[at]) for at in table.task]
+    if not is_whole:
         raise BaselineError(
             "the file holds other rows than the baseline's", hint=_RESTORE
         )
@@ -552,16 +561,31 @@ def _decoded(data: bytes) -> tuple[list[ScorerInput], str]:
     rows: list[ScorerInput] = []
     try:
         text = gzip.decompress(data)
-        for index, r in enumerate(msgspec.json.Decoder(_KeptRow).decode_lines(text)):
-            sample_data = r.item if r.sample_data is None else r.sample_data
-            where = f"the baseline's row {index + 1}"
-            row = Row(index, r.agent, r.task, r.sample, r.item, sample_data, where)
-            failure = None if r.failed is None else RowError(*r.failed)
-            rows.append((row, failure))
+        kept_ones = msgspec.json.Decoder(_KeptRow).decode_lines(text)
+        rows += [_as_scored(kept, index) for index, kept in enumerate(kept_ones)]
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         reason = f"the file with the baseline's rows can't be read: {error}"
         raise BaselineError(reason, hint=_RESTORE) from None
     return rows, blake2b(text, digest_size=8).hexdigest()
+
+
+def _as_scored(kept: _KeptRow, index: int) -> ScorerInput:
+    sample_data = kept.sample_data
+    if sample_data is None:
+        sample_data = kept.item
+    row = Row(
+        index=index,
+        agent=kept.agent,
+        task=kept.task,
+        sample=kept.sample,
+        item=kept.item,
+        sample_data=sample_data,
+        where=f"the baseline's row {index + 1}",
+    )
+    failure = None
+    if kept.failed is not None:
+        failure = RowError(*kept.failed)
+    return row, failure
 
 
 def texts_alone(
@@ -593,19 +617,19 @@ def recorded_rows(
     most: float = math.inf,
 ) -> Iterator[ScorerInput]:
     """Read the wanted rows again, each with its task, from files of at most so many bytes."""
-    if (
-        table.read_as is None
-        or sum(source.size or 0 for source in table.sources) > most
-    ):
+    size = sum(source.size or 0 for source in table.sources)
+    if table.read_as is None or size > most:
         return
     places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
     if wanted is not None:
         places = {index: places[index] for index in wanted}
     for index, (_, item) in enumerate(records(spec, base)):
-        if (at := places.get(index)) is not None:
-            agent = table.agents[table.agent[at]]
-            task = table.tasks[table.task[at]]
-            yield Row(index, agent, task, int(table.sample[at]), item), None
+        at = places.get(index)
+        if at is None:
+            continue
+        agent = table.agents[table.agent[at]]
+        task = table.tasks[table.task[at]]
+        yield Row(index, agent, task, int(table.sample[at]), item), None
 
 
 # -- the tasks that changed most -------------------------------------------------------------
@@ -626,6 +650,12 @@ class FlippedTask(msgspec.Struct, frozen=True):
 
     flip: Flip
     conversations: TaskConversations
+
+    @property
+    def has_text(self) -> bool:
+        """Whether any attempt has a text to show."""
+        attempts = (*self.flip.now, *self.flip.before)
+        return any(attempt.text for attempt in attempts)
 
 
 class _SideOfTask(msgspec.Struct, frozen=True):
@@ -668,24 +698,28 @@ def flips_of(
     flips = []
     left = _ALL
     for (task, _), after, before in zip(tasks, ours, theirs, strict=True):
-        prompt = after.prompt or before.prompt
-        reference = after.reference or before.reference
-        left -= len(prompt) + len(reference) + after.size + before.size
+        flipped = _flipped(agent, str(now.table.tasks[task]), before, after)
+        texts = (flipped.flip.prompt, flipped.flip.reference)
+        left -= sum(map(len, texts)) + after.size + before.size
         if left < 0:
             break
-        attempts = (*after.attempts, *before.attempts)
-        if any(attempt.text for attempt in attempts):
-            flip = Flip(
-                agent=agent,
-                task=str(now.table.tasks[task]),
-                prompt=prompt,
-                reference=reference,
-                before=before.attempts,
-                now=after.attempts,
-            )
-            talk = TaskConversations(before.turns, after.turns)
-            flips.append(FlippedTask(flip, talk))
+        if flipped.has_text:
+            flips.append(flipped)
     return flips
+
+
+def _flipped(
+    agent: str, task: str, before: _SideOfTask, after: _SideOfTask
+) -> FlippedTask:
+    flip = Flip(
+        agent=agent,
+        task=task,
+        prompt=after.prompt or before.prompt,
+        reference=after.reference or before.reference,
+        before=before.attempts,
+        now=after.attempts,
+    )
+    return FlippedTask(flip, TaskConversations(before.turns, after.turns))
 
 
 class PairedRow(msgspec.Struct, frozen=True):

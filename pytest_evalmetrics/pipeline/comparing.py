@@ -326,31 +326,41 @@ def _slices_to_test(
 
     Where there is none, such as with a median alone, the mean of the reward is cut.
     """
-    tested = [gated for gated in judgeable if _is_tested_whole(gated)]
-    for gated in tested:
+    spec = terms.benchmark.spec
+    wholes = [gated for gated in judgeable if _is_tested_whole(gated)]
+    for gated in wholes:
         slices = tuple(_slices(terms.benchmark, run, gated.compared))
         if slices:
             return _sliced(terms, run, slices)
-    of_reward = [
-        gated
-        for gated in tested
-        if gated.estimate is not None
-        and gated.estimate.score == terms.benchmark.spec.reward
-    ]
-    if not of_reward or not terms.benchmark.spec.breakdown:
+    if not spec.breakdown:
         return None
-    whole = of_reward[0].compared
+    for gated in wholes:
+        if gated.estimate is None or gated.estimate.score != spec.reward:
+            continue
+        mean = _mean_reward(terms, run, gated, pairing=pairing, pairings=pairings)
+        slices = tuple(_slices(terms.benchmark, run, mean))
+        return _sliced(terms, run, slices) if slices else None
+    return None
+
+
+def _mean_reward(
+    terms: ComparisonTerms,
+    run: AgentRun,
+    gated: Gated,
+    *,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing],
+) -> ComparisonInput:
+    """Compare the mean of the reward by the rule of a metric of it."""
     pair = pairing.pair(pairing.plan.names.bind("mean_reward"))
-    mean = structs.replace(
-        whole,
+    may_be_rate = declarations.may_be_rate(terms.benchmark.spec, "mean_reward")
+    return structs.replace(
+        gated.compared,
         pair=pair,
         runs=_runs_of_reward(terms, run, pairings, pair),
-        is_rate=pair.bounded
-        and declarations.may_be_rate(terms.benchmark.spec, "mean_reward"),
+        is_rate=pair.bounded and may_be_rate,
         stated=None,
     )
-    slices = tuple(_slices(terms.benchmark, run, mean))
-    return _sliced(terms, run, slices) if slices else None
 
 
 def _is_tested_whole(judgeable: Judgeable) -> TypeGuard[Gated]:
@@ -640,43 +650,44 @@ def _unreachable_drop(
     """Return the drop that a file asks for and that no rewards can show."""
     rule = compared.rule
     pair = compared.pair
-    before = pair.value_baseline
-    is_relative = rule.rule is RuleName.RELATIVE
     has_limit = rule.rule in _LIMITED
-    is_higher = rule.direction is Direction.HIGHER
-    limits = declarations.range_of(benchmark.spec, metric_names.parse(text))
-    is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
-    if is_rate:
-        limits = Range(0.0, 1.0)
-    worst = limits.low if is_higher else limits.high
-    # a relative drop of a metric that rises has no end
-    has_end = has_limit and (is_higher or not is_relative)
-    max_drop = rule.max_drop if has_end else 0.0
-    wanted = rule.require_mde or 0.0
-    if is_rate and max(max_drop, wanted) >= 1:
-        return CannotFail(
-            metric=pair.name,
-            key="max_drop" if max_drop >= wanted else "require_mde",
-            drop=max(max_drop, wanted),
-            is_rate=True,
-            baseline=before,
-            worst=worst,
-            largest=1.0,
-        )
-    unit = abs(before) if is_relative else 1.0
-    most = rule.sign * (before - worst)  # the largest possible loss
+    worst = _worst_value(benchmark, text, compared)
+    most = rule.sign * (pair.value_baseline - worst)  # the largest possible loss
+    unit = abs(pair.value_baseline) if rule.rule is RuleName.RELATIVE else 1.0
+    unreachable = CannotFail(
+        metric=pair.name,
+        key="max_drop",
+        drop=rule.max_drop,
+        is_rate=False,
+        baseline=pair.value_baseline,
+        worst=worst,
+        largest=most / unit if unit else most,
+    )
+    if compared.is_rate:
+        # a relative drop of a metric that rises has no end
+        is_endless = rule.rule is RuleName.RELATIVE and rule.sign < 0
+        max_drop = rule.max_drop if has_limit and not is_endless else 0.0
+        wanted = rule.require_mde or 0.0
+        if max(max_drop, wanted) >= 1:
+            return structs.replace(
+                unreachable,
+                key="max_drop" if max_drop >= wanted else "require_mde",
+                drop=max(max_drop, wanted),
+                is_rate=True,
+                largest=1.0,
+            )
     is_asked = bool(settings_of(benchmark).gate_of(text).max_drop)
     if has_limit and is_asked and 0 < most < rule.max_drop * unit:
-        return CannotFail(
-            metric=pair.name,
-            key="max_drop",
-            drop=rule.max_drop,
-            is_rate=False,
-            baseline=before,
-            worst=worst,
-            largest=most / unit,
-        )
+        return unreachable
     return None
+
+
+def _worst_value(benchmark: Benchmark, text: str, compared: ComparisonInput) -> float:
+    """Return the worst end of a metric's range; infinite if it has none."""
+    limits = declarations.range_of(benchmark.spec, metric_names.parse(text))
+    if compared.is_rate:
+        limits = Range(0.0, 1.0)
+    return limits.low if compared.rule.direction is Direction.HIGHER else limits.high
 
 
 # -- remarks ---------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from pytest_evalmetrics.pipeline.references import Reference
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_evalmetrics.gates import SlicesToTest, TasksToTest
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.notes import Note
@@ -135,53 +136,64 @@ def judge_comparisons(
     So many `benchmarks` of the run share it, too.
     """
     acceptance = acceptance_of(terms.benchmark)
-    gated = [
-        judgeable
-        for compared in comparisons
-        for judgeable in compared.judgeable
-        if isinstance(judgeable, Gated)
-    ]
-    to_test = [compared.tasks for compared in comparisons if compared.tasks is not None]
-    sliced = [
+    tasks = [compared.tasks for compared in comparisons if compared.tasks is not None]
+    slices = [
         compared.slices for compared in comparisons if compared.slices is not None
     ]
-    level_share = 1.0
-    if gates.takes_share(to_test):
-        level_share -= gates.SHARE
-    if sliced:
-        level_share -= gates.SLICES_SHARE
-    judged = gates.check_regression(
-        gated,
-        acceptance=acceptance,
-        benchmarks=benchmarks,
-        look=look,
-        level_share=level_share,
+    of_metrics = iter(
+        gates.check_regression(
+            _gated(comparisons),
+            acceptance=acceptance,
+            benchmarks=benchmarks,
+            look=look,
+            level_share=_share_of_metrics(tasks, slices),
+        )
     )
-    judged_in_order = iter(judged)
-    tested_in_order = iter(
+    of_tasks = iter(
         gates.check_tasks_by_rollouts(
-            to_test,
+            tasks,
             independent=terms.benchmark.spec.independent,
             benchmarks=benchmarks,
             acceptance=acceptance,
         )
     )
-    sliced_in_order = iter(
-        gates.check_slices(sliced, benchmarks=benchmarks, acceptance=acceptance)
+    of_slices = iter(
+        gates.check_slices(slices, benchmarks=benchmarks, acceptance=acceptance)
     )
+    # those of each agent together, in the order of its metrics
     checks: list[Check] = []
     for compared in comparisons:
         checks += _checks_of_tasks(terms, compared)
         for judgeable in compared.judgeable:
             if isinstance(judgeable, Gated):
-                checks.append(next(judged_in_order))
+                checks.append(next(of_metrics))
             else:
                 checks.append(judgeable)
         if compared.slices is not None:
-            checks.append(next(sliced_in_order))
+            checks.append(next(of_slices))
         if compared.tasks is not None:
-            checks.append(next(tested_in_order))
+            checks.append(next(of_tasks))
     return checks
+
+
+def _gated(comparisons: Sequence[AgentComparison]) -> list[Gated]:
+    """List the metrics of all agents that are to be judged by a test."""
+    gated: list[Gated] = []
+    for compared in comparisons:
+        gated += [one for one in compared.judgeable if isinstance(one, Gated)]
+    return gated
+
+
+def _share_of_metrics(
+    tasks: Sequence[TasksToTest], slices: Sequence[SlicesToTest]
+) -> float:
+    """Return the share of alpha that single tasks and slices leave to the metrics."""
+    share = 1.0
+    if gates.takes_share(tasks):
+        share -= gates.SHARE
+    if slices:
+        share -= gates.SLICES_SHARE
+    return share
 
 
 def _checks_of_tasks(
@@ -278,17 +290,20 @@ def unfailable(
     for gated in tested:
         collapsed = [_at_worst(run, gated) for run in collapsed]
     lost = compare_agents(terms, collapsed)
-    for compared in lost:
-        if not all(_gets_worse(judgeable) for judgeable in compared.judgeable):
-            return None
-    checks = judge_comparisons(terms, lost)
-    if any(_could_fail(check) for check in checks):
-        return None
-    # nothing proves a loss, but that of everything is no pass where all was good
-    is_told = any(check.verdict.fails for check in checks)
-    if is_told and all(_is_uniform(gated) for gated in tested):
+    all_get_worse = all(
+        _gets_worse(judgeable) for compared in lost for judgeable in compared.judgeable
+    )
+    if not all_get_worse or _is_told(judge_comparisons(terms, lost), tested):
         return None
     return _nothing_can_fail(benchmark, tested[0])
+
+
+def _is_told(checks: Sequence[Check], tested: Sequence[Gated]) -> bool:
+    """Check whether a loss of everything fails, or is no pass where all was good."""
+    if any(_could_fail(check) for check in checks):
+        return True
+    is_red = any(check.verdict.fails for check in checks)
+    return is_red and all(_is_uniform(gated) for gated in tested)
 
 
 def _tested_scores(

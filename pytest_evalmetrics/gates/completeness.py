@@ -225,7 +225,8 @@ def _missing_rewards(spec: BenchmarkSpec, found: Completeness) -> MissingRewards
     if fill is not None and spec.expect.max_missing is None:
         counted = found.absent  # a rollout with a stated reward is not missing
     is_above = rollouts > 0 and counted / rollouts > limit
-    lacking = np.unique(found.table.task[found.lacking])
+    # np.unique would load numpy.ma in every run
+    lacking = np.flatnonzero(np.bincount(found.table.task[found.lacking]))
     tasks = in_natural_order(found.table.tasks[at] for at in lacking.tolist())
     return MissingRewards(
         outcome=_outcome(meaning, unscored=unscored, is_above=is_above),

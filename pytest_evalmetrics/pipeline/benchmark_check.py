@@ -46,43 +46,59 @@ def all_problems(
         from pytest_evalmetrics.scoring.door import SecretError  # few benchmarks call
 
         faults = list(_faults_of_scoring(benchmark, replays=replays))
-        yield from (problem_at(benchmark, path, error) for path, error in faults)
-        for path, value in texts_below(
-            {"model": spec.model, "scorers": spec.scorers}, ()
-        ):
-            of_model = path[-2:-1] in (("model",), ("judge_model",)) or path[-3:-2] == (
-                "judges",
-            )
-            if path[-1] == "name" and of_model and _PLACEHOLDER.fullmatch(value):
-                message = f"{value!r} is a placeholder: write the name of a model that the url "
-                yield located(benchmark, path, f"{message}serves")
+        for path, error in faults:
+            yield problem_at(benchmark, path, error)
+        yield from _placeholders(benchmark)
         if not all(isinstance(error, SecretError) for _, error in faults):
             return
     if any(_URL.match(path) for path in spec.rows.path):
         return
     try:
         if spec.runs:
-            from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
-
-            scoring = Scoring(benchmark, None, "")
-            benchmark = scoring.benchmark
-            plan = plan_of(benchmark)
-            scoring.choose(plan)
-            yield from scoring.problems(plan, hooked=hooked)
-            if not scoring.chosen.partial and scoring.chosen.frame is None:
-                names = tuple(
-                    name for scorer in scoring.scorers for name in scorer.scores
-                )
-                yield from count_problems(benchmark, scoring.chosen.table, names)
-            return
-        plan = plan_of(benchmark)
-        table = rollouts_of(benchmark, plan)
-        yield from metric_problems(benchmark, plan, table, (), hooked=hooked)
-        yield from count_problems(benchmark, table, ())
+            yield from _problems_of_scoring(benchmark, hooked=hooked)
+        else:
+            yield from _problems_of_rollouts(benchmark, hooked=hooked)
     except errors.EvalMetricsError as error:
         source = "rollouts" if spec.dataset is None else "dataset"
         key = error.key if isinstance(error, errors.ShapeError) else ()
         yield problem_at(benchmark, (source, *key), error)
+
+
+def _problems_of_rollouts(benchmark: Benchmark, *, hooked: bool) -> Iterator[Problem]:
+    """Find what recorded rollouts lack."""
+    plan = plan_of(benchmark)
+    table = rollouts_of(benchmark, plan)
+    yield from metric_problems(benchmark, plan, table, (), hooked=hooked)
+    yield from count_problems(benchmark, table, ())
+
+
+def _problems_of_scoring(benchmark: Benchmark, *, hooked: bool) -> Iterator[Problem]:
+    """Find what the rows of scorers, or of a model, lack."""
+    from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
+
+    scoring = Scoring(benchmark, None, "")
+    plan = plan_of(scoring.benchmark)
+    scoring.choose(plan)
+    yield from scoring.problems(plan, hooked=hooked)
+    if scoring.chosen.partial or scoring.chosen.frame is not None:
+        return
+    names: list[str] = []
+    for scorer in scoring.scorers:
+        names.extend(scorer.scores)
+    yield from count_problems(scoring.benchmark, scoring.chosen.table, tuple(names))
+
+
+def _placeholders(benchmark: Benchmark) -> Iterator[Problem]:
+    """Find names of models that are those of a template."""
+    spec = benchmark.spec
+    for path, value in texts_below({"model": spec.model, "scorers": spec.scorers}, ()):
+        of_model = path[-2:-1] in (("model",), ("judge_model",))
+        of_judges = path[-3:-2] == ("judges",)
+        is_name = path[-1] == "name" and (of_model or of_judges)
+        if is_name and _PLACEHOLDER.fullmatch(value):
+            placeholder = f"{value!r} is a placeholder"
+            way_out = "write the name of a model that the url serves"
+            yield located(benchmark, path, f"{placeholder}: {way_out}")
 
 
 def _unknown_behaviour(benchmark: Benchmark) -> Iterator[Problem]:

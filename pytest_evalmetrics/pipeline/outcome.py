@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.reducing import AgentRun, Reduced
     from pytest_evalmetrics.reports.html.picture import Picture
     from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.sources import FilesSpec
 
 _LARGEST_FILES = 2**30  # bytes that are read again for the texts of a few tasks
 
@@ -246,7 +247,7 @@ def _answers_before(
 
 
 def _reading_again(
-    benchmark: Benchmark, files: Any, table: RolloutTable
+    benchmark: Benchmark, files: FilesSpec, table: RolloutTable
 ) -> Callable[[Collection[int]], Iterable[ScorerInput]]:
     """Return a function that reads the wanted rows of files again."""
     return partial(

@@ -320,41 +320,37 @@ def _metric_power(
     metric = plan.names.bind(power.metric)
     k = power.rollouts
     rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
-    values = rewards.numbers
-    n = len(rewards)
-    on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
     parts = metric.parts(rewards)
     baseline = _mean_over_tasks(parts)
     rule = rule_of(
         benchmark,
         power.metric,
-        bounded=metric.bounded or bool(on_unit),
+        bounded=metric.bounded or _is_on_unit(rewards),
         baseline=baseline,
     )
     if rule.rule is RuleName.RELATIVE and baseline is not None:
         # in the metric's unit, as what is detected
         rule = structs.replace(rule, max_drop=rule.max_drop * abs(baseline))
-    power = structs.replace(power, tasks=n, max_drop=rule.max_drop)
-    resampled = (parts is None or parts.combine is not None) and not metric.weighs
-    if resampled or metric.extreme:
+    power = structs.replace(power, tasks=len(rewards), max_drop=rule.max_drop)
+    is_mean = parts is not None and parts.combine is None
+    if metric.extreme or not (is_mean or metric.weighs):
         return structs.replace(power, unknown=PowerGap.NO_MEAN)
-    is_single = int(rewards.counts.max(initial=0)) == 1
     blind = _why_blind(rewards, parts, k, rule)
     if blind is not None:
         return structs.replace(power, unknown=blind)
     if benchmark.spec.cluster is not None:
         return structs.replace(power, unknown=PowerGap.ONE_RUN)
     before = int(np.median(rewards.counts))
-    level = _level(benchmark, rule.alpha, n, before=before, now=k)
+    level = _level(benchmark, rule.alpha, len(rewards), before=before, now=k)
     alpha = level / recorded.sharing
+    is_single = int(rewards.counts.max(initial=0)) == 1
     if is_single:
         by_second_run = _by_second_run(benchmark, plan, power, recorded, alpha=alpha)
         if by_second_run is not None:
             return by_second_run
-    # rollouts of the baseline for each of the next run
-    more = max(float(np.median(rewards.counts)) / max(k, 1), 1e-9)
     if parts is None:
-        mde = needed_drop(n - 1, alpha).drop(_redrawn(metric, rewards, k) or math.nan)
+        se = _redrawn(metric, rewards, k) or math.nan
+        mde = needed_drop(len(rewards) - 1, alpha).drop(se)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
         return structs.replace(power, mde=mde, needed=needed)
 
@@ -363,13 +359,24 @@ def _metric_power(
             benchmark, plan, power.metric, recorded, alpha=alpha, se=se
         )
         least = rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0
-        return needed_drop(n - 1, alpha, least=least, noise=noise)
+        return needed_drop(len(rewards) - 1, alpha, least=least, noise=noise)
 
+    # rollouts of the baseline for each of the next run
+    more = max(float(np.median(rewards.counts)) / max(k, 1), 1e-9)
     mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
-    unknown = None if math.isfinite(mde) else _why_unknown(rewards)
     return structs.replace(
-        power, mde=mde, needed=needed, unknown=unknown, is_worst=is_single
+        power,
+        mde=mde,
+        needed=needed,
+        unknown=None if math.isfinite(mde) else _why_unknown(rewards),
+        is_worst=is_single,
     )
+
+
+def _is_on_unit(rewards: TaskRewards) -> bool:
+    """Check whether there are rewards, and all lie in [0, 1]."""
+    values = rewards.numbers
+    return len(values) > 0 and float(values.min()) >= 0 and float(values.max()) <= 1
 
 
 def _why_blind(
@@ -527,22 +534,13 @@ class _Thinned:
         more: float = 1.0,
     ) -> None:
         self.more = more
+        self.k = k
         passed = np.add.reduceat(
             rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64
         )
         counts = rewards.counts
-        several = counts > 1
-        given = counts > 0
-        mean = float((passed[given] / counts[given]).mean())
-        both = (
-            passed[several]
-            * (passed[several] - 1)
-            / (counts[several] * (counts[several] - 1))
-        )
-        # without repeats tasks may all be as hard: then a run varies most
-        seen = float(both.mean()) - mean**2 if several.any() else 0.0
-        spread = min(max(seen, 1e-6), 0.999 * mean * (1 - mean))
-        size = mean * (1 - mean) / spread - 1
+        mean, size = _spread_of_chances(passed, counts)
+        # tasks with as many passes of as many rollouts are alike
         most = int(counts.max()) + 1
         kinds, times = np.unique(counts * most + passed, return_counts=True)
         sizes = kinds // most
@@ -551,8 +549,8 @@ class _Thinned:
         shape = (len(kinds), _CHANCES)
         fails = (1 - mean) * size + sizes - ups
         self.chance = rng.beta((mean * size + ups)[:, None], fails[:, None], shape)
-        self.weight = times / times.sum() / _CHANCES
-        self.tasks, self.k = int(times.sum()), k
+        self.tasks = int(times.sum())
+        self.weight = times / self.tasks / _CHANCES
 
         def statistic(values: _Numbers, offsets: NDArray[np.int64]) -> _Numbers:
             parts = metric.parts(TaskRewards(values, offsets))
@@ -592,6 +590,22 @@ class _Thinned:
         drop = self.weight @ (self.full[0] - self._moments(share)[0]).sum(axis=1)
         se = math.sqrt(max(sum(self.variances(share)), 0.0) / self.tasks)
         return self.sign * float(drop), se
+
+
+def _spread_of_chances(
+    passed: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Fit a beta distribution to the tasks' chances to pass: its mean, and its size."""
+    several = counts > 1
+    given = counts > 0
+    mean = float((passed[given] / counts[given]).mean())
+    seen = 0.0  # without repeats tasks may all be as hard: then a run varies most
+    if several.any():
+        n = counts[several]
+        both = passed[several] * (passed[several] - 1) / (n * (n - 1))
+        seen = float(both.mean()) - mean**2
+    spread = min(max(seen, 1e-6), 0.999 * mean * (1 - mean))
+    return mean, mean * (1 - mean) / spread - 1
 
 
 def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -189,7 +189,7 @@ def _allowed_failures(spec: BenchmarkSpec) -> float:
 
 def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
     """Find the requests without a template, which are the same for every row, and their texts."""
-    values: dict[Path, Any] = {
+    values: dict[Path, object] = {
         ("scorers", at, key): value
         for at, scorer in enumerate(spec.scorers)
         for key in ("body", "prompt_template")

@@ -52,9 +52,8 @@ class RowTexts(msgspec.Struct, frozen=True, kw_only=True):
     answer: str = ""
     reference: str = ""
     reason: str = ""  # of a judge, or as recorded
-    turns: tuple[
-        Turn, ...
-    ] = ()  # the conversation, of more than a question and an answer
+    # the conversation, of more than a question and an answer
+    turns: tuple[Turn, ...] = ()
 
 
 def texts_of(
@@ -66,24 +65,37 @@ def texts_of(
 ) -> RowTexts:
     """Find the texts of a row; `fields` may name them, `scores` has the reasons of judges."""
     turns = turns_of(row)
-    answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
-    answer = shortened(_flat(row.get(answered)))
-    if not answer:
-        answer = _last_said(turns)
-    prompt = next((row[name] for name in _PROMPTS if row.get(name)), None)
-    asked = next((turn.text for turn in turns if turn.role == "user"), "")
-    if asked and (prompt is None or prompt is row.get("messages")):
-        prompt = asked
-    names = (name for name in _REFERENCES if name != answered)
-    expected = next((row[name] for name in names if row.get(name) is not None), None)
+    answered = _first_named(row, _ANSWERS)
+    answer = shortened(_flat(row.get(answered))) or _last_said(turns)
+    references = [name for name in _REFERENCES if name != answered]
+    expected = next(
+        (row[name] for name in references if row.get(name) is not None), None
+    )
     texts = RowTexts(
-        prompt=shortened(_flat(prompt)),
+        prompt=shortened(_flat(_prompt_of(row, turns))),
         answer=answer,
         reference=shortened(_flat(expected)),
         reason=shortened(_reason_of(row, scores, index)),
         turns=turns if _is_conversation(turns) else (),
     )
     return texts if fields is None else _with_named(texts, row, fields)
+
+
+def _first_named(row: Mapping[str, object], names: tuple[str, ...]) -> str:
+    """Return the first of some keys that a row has a value for; empty for none."""
+    for name in names:
+        if row.get(name) not in (None, ""):
+            return name
+    return ""
+
+
+def _prompt_of(row: Mapping[str, object], turns: tuple[Turn, ...]) -> object:
+    """Return the question of a row: its own, or the first that a conversation asks."""
+    prompt = next((row[name] for name in _PROMPTS if row.get(name)), None)
+    if prompt is not None and prompt is not row.get("messages"):
+        return prompt
+    asked = next((turn.text for turn in turns if turn.role == "user"), "")
+    return asked or prompt
 
 
 def hidden(texts: RowTexts, hide: Callable[[str], str]) -> RowTexts:

@@ -97,9 +97,8 @@ class Scored(msgspec.Struct, frozen=True):
     rows: RowScores  # the table with the scores in it, and why rows lack some
     failures: tuple[ScorerFailures, ...]  # the rows that lack some, by scorer
     notes: tuple[Note, ...]
-    table: (
-        RolloutTable  # the metrics' input: the table of `rows` without ignored rollouts
-    )
+    # the metrics' input: the table of `rows` without ignored rollouts
+    table: RolloutTable
     chosen: benchmark_rows.Chosen
     judges: tuple[JudgeUse, ...]
     judge_checks: tuple[JudgeCheck, ...]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.spec import FieldMap
+    from pytest_evalmetrics.transcripts import Turn
 
     # (field, value) -> the places of the tasks that have it
     Groups = Mapping[tuple[str, str], frozenset[int]]
@@ -143,17 +144,12 @@ def groups_of(
     for place, row in enumerate(rows):
         texts = texts_of(row, fields=fields)
         lengths.append(len(texts.answer))
-        for key in _categories(row, fields, scores):
+        words = _words_of((reasons[place] or texts.reason).lower())
+        keys = {(_WORD, word) for word in words}
+        keys.update(_categories(row, fields, scores))
+        keys.update(_events(texts.turns))
+        for key in keys:
             groups[key].add(place)
-        for turn in texts.turns:
-            for call in turn.calls:
-                groups["calls tool", call.name[:_LETTERS]].add(place)
-                if call.error:
-                    groups["tool failed", call.name[:_LETTERS]].add(place)
-            if turn.stop_reason == "length":
-                groups[_ANSWER, "ended at the token limit"].add(place)
-        for word in set(_words_of((reasons[place] or texts.reason).lower())):
-            groups[_WORD, word].add(place)
     median = sorted(lengths)[len(lengths) // 2] if lengths else 0
     longer = {place for place, length in enumerate(lengths) if length > median}
     shorter = {place for place, length in enumerate(lengths) if length < median}
@@ -162,19 +158,30 @@ def groups_of(
     return _telling(groups, len(rows))
 
 
+def _events(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
+    """Yield the tools that a conversation calls, those that failed, and how it ended."""
+    for turn in turns:
+        for call in turn.calls:
+            name = call.name[:_LETTERS]
+            yield "calls tool", name
+            if call.error:
+                yield "tool failed", name
+        if turn.stop_reason == "length":
+            yield _ANSWER, "ended at the token limit"
+
+
 def _categories(
     row: Mapping[str, object], fields: FieldMap, scores: Collection[str]
 ) -> Iterator[tuple[str, str]]:
+    """Yield the short texts of a row that are no part of its question or its outcome."""
     own = {fields.task, fields.sample, fields.agent, fields.prompt, fields.answer}
     for name, value in row.items():
         if name in own or name in scores or name in _OUTCOMES:
             continue
-        if isinstance(value, str) and 0 < len(value) <= _LETTERS:
-            yield name, value
-        elif isinstance(value, list):
-            for inner in value:
-                if isinstance(inner, str) and 0 < len(inner) <= _LETTERS:
-                    yield name, inner
+        values = value if isinstance(value, list) else [value]
+        for text in values:
+            if isinstance(text, str) and 0 < len(text) <= _LETTERS:
+                yield name, text
 
 
 def _telling(

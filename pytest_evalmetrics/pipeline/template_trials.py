@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -148,14 +148,22 @@ def is_template(text: str) -> bool:
     return "{{" in text or "{%" in text
 
 
-def texts_below(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def texts_below(value: object, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the texts within a value, but those that can't be templates."""
     if isinstance(value, str):
         yield path, value
-    elif is_dataclass(value):
-        names = [each.name for each in fields(value) if each.name not in _NO_TEMPLATES]
-        value = {name: getattr(value, name) for name in names}
-    elif isinstance(value, list | tuple):
-        value = dict(enumerate(value))
-    for key, item in value.items() if isinstance(value, dict) else ():
+        return
+    for key, item in _items_of(value):
         yield from texts_below(item, (*path, key))
+
+
+def _items_of(value: object) -> Iterator[tuple[str | int, object]]:
+    """Yield the parts of a value, with their keys or places."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list | tuple):
+        yield from enumerate(value)
+    elif is_dataclass(value):
+        for field in fields(value):
+            if field.name not in _NO_TEMPLATES:
+                yield field.name, getattr(value, field.name)

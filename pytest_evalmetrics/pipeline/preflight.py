@@ -59,18 +59,22 @@ def unknown_metrics(
     """Look up the metrics of a benchmark; ``package.module:name`` only if it may be imported."""
     for path, text in metric_texts(benchmark.spec):
         try:
-            name = metric_names.parse(text)
-            keys = benchmark.spec.defined.get(name.metric)
-            own = (
-                name.metric
-                if keys is None
-                else getattr(keys, "arguments", None) and keys.type
-            )
-            if own and not name.is_statistic and (imports or ":" not in own):
+            own = _registered_name(benchmark, metric_names.parse(text))
+            if own and (imports or ":" not in own):
                 registry.metrics.find(own)
         except (errors.MetricError, errors.RegistryError) as error:
             if not hooked or path[0] == "metrics":
                 yield problem_at(benchmark, path, error)
+
+
+def _registered_name(benchmark: Benchmark, name: metric_names.MetricName) -> str:
+    """Return the name that a metric is registered by; empty for one of the benchmark file."""
+    if name.is_statistic:
+        return ""
+    keys = benchmark.spec.defined.get(name.metric)
+    if keys is None:
+        return name.metric
+    return keys.type if getattr(keys, "arguments", None) else ""
 
 
 def metric_problems(
@@ -96,22 +100,24 @@ def metric_problems(
             if statistic in metric_names.STATISTICS and score in part.scores:
                 continue
             try:
-                metric = plan.names.bind(text)
-                sample = source.sample(metric)
-                scored = metric.reads_rows and bool(
-                    given
-                )  # labels of scores are not known yet
-                if (
-                    registry.is_ours(metric.target)
-                    and len(sample.rewards.values)
-                    and not scored
-                ):
-                    metric.value(sample.rewards, sample.tasks)
+                _try_metric(plan, text, source, is_scored=bool(given))
             except errors.EvalMetricsError as error:
                 problem = problem_at(benchmark, path, error)
                 if problem not in seen and (not hooked or path[0] == "metrics"):
                     yield problem
                 seen.add(problem)
+
+
+def _try_metric(
+    plan: metrics.Plan, text: str, source: metrics.SampleSource, *, is_scored: bool
+) -> None:
+    """Compute one of our metrics, unless it reads labels that are yet to be scored."""
+    metric = plan.names.bind(text)
+    sample = source.sample(metric)
+    is_unknown = metric.reads_rows and is_scored
+    has_rewards = len(sample.rewards.values) > 0
+    if registry.is_ours(metric.target) and has_rewards and not is_unknown:
+        metric.value(sample.rewards, sample.tasks)
 
 
 def count_problems(

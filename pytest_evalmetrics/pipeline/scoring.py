@@ -451,28 +451,27 @@ class Scoring:
         anew: bool = False,
     ) -> Board:
         """Score rows; those of the benchmark, its `own`, are answered first if it has a model."""
-        generator = self._generator if own else None
-        engine = self._engine if own else None
+        generator = None
+        engine = None
         names = _names_of(bound)
         total = len(table) * len(bound)
+        if own:
+            generator = self._generator
+            engine = self._engine
         if generator is not None:
             names = (*names, *generator.scores)
             total = len(table)
         with self._runtime.progress(total) as progress:
             board = Board(table, names, generator, progress, self.hide)
             progress.score = partial(board.mean_so_far, self.benchmark.spec.reward)
-            jobs = _jobs(board, rows, bound)
             has_calls = any(scorer.calls for scorer in bound)
             if engine is None and generator is None and not has_calls:
-                score_without_calls(jobs, board, self.hide)
+                score_without_calls(_jobs(board, rows, bound), board, self.hide)
                 return board
-            if engine is not None:
-                engine.prepare()
-            do = score_here if engine is None else engine.score
             work = Workload(
-                jobs=jobs if generator is None else ((row, None) for row, _ in rows),
+                jobs=_jobs(board, rows, bound),
                 scorers=tuple(bound),
-                answering=None if generator is None else board,
+                answering=None,
                 spec=self.benchmark.spec,
                 terms=self._terms,
                 transport=self._transport(),
@@ -481,12 +480,12 @@ class Scoring:
                 meter=self._meter if self._limits.budgets else None,
                 anew=anew,
             )
-
-            async def score() -> None:
-                async with progress.ticking():
-                    await do(work)
-
-            self._transport().run(score())
+            if generator is not None:
+                to_answer = ((row, None) for row, _ in rows)
+                work = structs.replace(work, jobs=to_answer, answering=board)
+            if engine is not None:
+                engine.prepare()
+            self._transport().run(_worked(work, engine, progress))
         return board
 
     def _meter(self) -> Spender:
@@ -524,6 +523,15 @@ class Scoring:
             item = answer.get("item", row.item)
             sample_data = answer.get("sample", {})
             yield structs.replace(row, item=item, sample_data=sample_data), failed
+
+
+async def _worked(work: Workload, engine: Engine | None, progress: Progress) -> None:
+    """Score rows on an engine, or here."""
+    async with progress.ticking():
+        if engine is None:
+            await score_here(work)
+        else:
+            await engine.score(work)
 
 
 def _names_of(bound: Bound) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ _INTERRUPTED = (
     "was the run that writes it interrupted? rollouts are JSON, JSON Lines, CSV, Parquet or "
     "Arrow, in UTF-8"
 )
+_SECOND_ARRAY = "a second array begins here, behind the first"
+_JOIN_ARRAYS = "join them: jq -c '.[]' FILE > rows.jsonl"
 _WRITE_ONCE = "only one of the values can be meant: write the key once"
 
 
@@ -213,7 +215,11 @@ class JsonArray(JsonLines):
                 window.drop(done, len(breaks))
             while window.end or window.fill():
                 text = bytes(window.buffer[: window.end])
-                if rest := text.strip():
+                rest = text.strip()
+                if rest.startswith(b"["):
+                    at = text.index(rest)
+                    raise window.error(at, _SECOND_ARRAY, _JOIN_ARRAYS)
+                if rest:
                     shown = short(rest.decode(errors="replace"))
                     message = f"found {shown} after the end of the array"
                     raise window.error(text.index(rest), message)
@@ -376,6 +382,12 @@ def _joined_values(text: str, error: json.JSONDecodeError) -> _JoinedValues | No
     """Recognise several JSON values on one line: `error` found more behind the first."""
     is_whole = error.msg.startswith("Extra data")
     rest = text[error.pos :].lstrip()
+    is_on_next_line = "\n" in text[len(text[: error.pos].rstrip()) : error.pos]
+    if is_whole and rest.startswith("[") and is_on_next_line:
+        return _JoinedValues(
+            message=_SECOND_ARRAY,
+            hint=_JOIN_ARRAYS,
+        )
     if is_whole and rest.startswith(("{", "[")):
         return _JoinedValues(
             message="two JSON values stand on one line, with no line break between them",

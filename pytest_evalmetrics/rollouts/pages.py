@@ -40,7 +40,7 @@ _HOLDERS: Final = word_set(
     "responsemetadata headers"
 )
 # that state the number of all rows
-_SUMMARIES: Final = word_set("summary stats statistics counts totals")
+_SUMMARIES: Final = word_set("summary stats statistics counts totals info overview")
 _NUMBERS: Final = ("page", "pagenumber", "currentpage")
 _NUMBERS_FROM_0: Final = ("number", "pageindex")
 _TOTALS: Final = ("totalpages", "pages", "pagecount", "numpages", "lastpage")

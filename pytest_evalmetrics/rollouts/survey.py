@@ -380,8 +380,11 @@ def _gates(
 ) -> _Gates:
     """Propose a baseline; of a single number, whose noise nothing shows, a threshold."""
     stated = _thresholds(table)
-    keys: JsonObject = {"thresholds": stated} if stated else {}
-    comments = {"thresholds": "as the files say"} if stated else {}
+    keys: JsonObject = {}
+    comments: dict[str, str] = {}
+    if stated:
+        keys["thresholds"] = stated
+        comments["thresholds"] = "as the files say"
     if _is_summary(table) and len(column):
         why = "baseline: none, because one number can't show which loss is noise"
         if stated:
@@ -391,8 +394,9 @@ def _gates(
             questions={f"thresholds.{metric}": _limit(column, is_lower=is_lower)},
             reasons=(why,),
         )
-    keys["baseline"] = {"direction": "lower"} if is_lower else True
+    keys["baseline"] = True
     if is_lower:
+        keys["baseline"] = {"direction": "lower"}
         hint = "the direction is proposed from the reward's name: check it"
         comments["baseline"] = hint
     return _Gates(keys=keys, comments=comments)
@@ -430,7 +434,9 @@ def _metrics(column: NDArray[np.float64], least: int, *, is_lower: bool) -> list
     is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
     if not is_binary:
         return ["mean_reward"]
-    return ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]
+    if least == 1:
+        return ["pass@1"]
+    return ["pass@1", f"pass@{least}", f"pass^{least}"]
 
 
 def _columns(table: RolloutTable) -> dict[str, SeenColumn]:
@@ -454,8 +460,10 @@ def _columns(table: RolloutTable) -> dict[str, SeenColumn]:
 
 def _relative(pattern: str, base: Path) -> str:
     """Write a path for a file that is committed: relative, where it leads nowhere else."""
+    if "://" in pattern:
+        return pattern
     if not Path(pattern).is_absolute():
-        return pattern if "://" in pattern else Path(pattern).as_posix()
+        return Path(pattern).as_posix()
     try:
         return Path(pattern).relative_to(base).as_posix()
     except ValueError:
@@ -500,7 +508,9 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
 def _kind_of(path: Path) -> str:
     """Name the format of a file, as people do: the rows of a .json file are no JSON Lines."""
     name = recognise(open_source(RolloutFile(path, path.name))).name
-    return "json" if name == "jsonl" and ".json" in path.suffixes else name
+    if name == "jsonl" and ".json" in path.suffixes:
+        return "json"
+    return name
 
 
 def _thresholds(table: RolloutTable) -> JsonObject:
@@ -520,5 +530,7 @@ def _thresholds(table: RolloutTable) -> JsonObject:
 
 def _name(pattern: str) -> str:
     names = [part for part in Path(pattern).parts if not glob.has_magic(part)]
-    stem = names[-1].partition(".")[0] if names else ""
+    if not names:
+        return "benchmark"
+    stem = names[-1].partition(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "benchmark"

@@ -129,6 +129,12 @@ KINDS = {
         "two JSON values stand on one line",
         "jq -c .",
     ),
+    "arrays below each other": (
+        "r.json",
+        f"{json.dumps(ROWS, indent=1)}\n" * 2,
+        "a second array begins here",
+        "jq -c '.[]'",
+    ),
     "lines with commas": (
         "r.jsonl",
         ",\n".join(map(json.dumps, ROWS)),

@@ -29,6 +29,7 @@ PAGES = {
     "@odata.count": {"@odata.count": 40},
     "num_rows_total": {"num_rows_total": 40},
     "summary.total": {"summary": {"total": 40, "passed": 6}},
+    "info.total_tasks": {"info": {"total_tasks": 40}},
     "meta.total": {"meta": {"total": 40}},
     "nextPageToken": {"nextPageToken": "x"},
     "next": {"next": "https://localhost/?page=2", "previous": None},

@@ -68,7 +68,9 @@ class Layout(msgspec.Struct, frozen=True):
         outer = self.outer[0] or ""
         if lists_subsets(outer):
             return ListKind.SUBSETS
-        return ListKind.RUNS if lists_runs(outer) else ListKind.UNKNOWN
+        if lists_runs(outer):
+            return ListKind.RUNS
+        return ListKind.UNKNOWN
 
     @property
     def is_list(self) -> bool:
@@ -105,22 +107,34 @@ def _of_object(value: JsonObject, path: str, level: int) -> Iterator[Layout]:
     if kind is not GroupKind.NONE:
         if is_by_subset(path):
             kind = GroupKind.SUBSETS
-        rows = f"{path}.*" if path else "*"
-        keyed = "id" if isinstance(values[0], dict) else None
-        yield _group(kind, list(value), level, rows, keyed)
+        rows = _below(path, "*")
+        yield _group(kind, list(value), level, rows, _keyed(values[0]))
     elif kind_of_values(values):
         yield from _of_keys(value, path, level)
     else:
         for key, inner in value.items():
-            inner_path = f"{path}.{key}" if path else key
             if "." not in key:
-                yield from _of_value(value, key, inner, inner_path, level)
+                yield from _of_value(value, key, inner, _below(path, key), level)
+
+
+def _below(path: str, key: str) -> str:
+    """Return the path of a key within an object, which may be the outermost."""
+    if not path:
+        return key
+    return f"{path}.{key}"
+
+
+def _keyed(group: JsonValue) -> str | None:
+    """Return the field for the keys of the rows in a group; None if it is a list."""
+    if isinstance(group, dict):
+        return "id"
+    return None
 
 
 def _of_keys(value: JsonObject, path: str, level: int) -> Iterator[Layout]:
     """Find rows in an object whose keys may be their ids."""
     objects = {key: held for key, held in value.items() if isinstance(held, dict)}
-    prefix = f"{path}.*." if path else "*."
+    prefix = _below(path, "*.")
     groups = list(_groups_inside(objects, prefix, level + 1))
     if groups:  # the objects are runs, and what they hold themselves is a summary
         yield from groups
@@ -170,7 +184,7 @@ def _groups_inside(
         values = [holder.get(key) for holder in holders.values()]
         kind = kind_of_groups(values)
         if kind is not GroupKind.NONE and "." not in key:
-            keyed = "id" if isinstance(values[0], dict) else None
+            keyed = _keyed(values[0])
             yield _group(kind, list(holders), level, prefix + key, keyed)
 
 
@@ -217,12 +231,12 @@ def is_table_by_columns(document: JsonValue) -> bool:
     if len(columns) < len(document) or not columns[0]:
         return False
     keys = set(columns[0])
-    if keys != {str(number) for number in range(len(keys))}:
+    count_rows = keys == {str(number) for number in range(len(keys))}
+    if not count_rows or any(set(column) != keys for column in columns):
         return False
-    cells = list(chain.from_iterable(column.values() for column in columns))
-    if all(isinstance(cell, dict) for cell in cells):
-        return False  # numbered objects by some name, rather than columns of cells
-    return all(set(column) == keys for column in columns)
+    # numbered objects by some name are rows, rather than columns of cells
+    cells = chain.from_iterable(column.values() for column in columns)
+    return not all(isinstance(cell, dict) for cell in cells)
 
 
 def _are_numbered_rows(value: Mapping[str, JsonValue]) -> bool:

@@ -4,7 +4,7 @@ Simulated runs go from tables of rollouts through the pipeline to verdicts, with
 a benchmark gets which says `baseline: true`. Prints the tables of docs/calibration.md; exits
 with 1 where a limit does not hold.
 
-    python tests/perf/calibration.py --jobs 2           # about 25 minutes
+    python tests/perf/calibration.py --jobs 2           # some hours; --scale 0.1 a tenth
     python tests/perf/calibration.py --jobs 2 --quick   # a minute, with limits to match
     python tests/perf/calibration.py --only unequal     # one table
 """

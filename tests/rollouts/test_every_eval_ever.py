@@ -92,3 +92,8 @@ def test_a_sample_that_no_result_counts_is_missing(folder):
     folder.write("".join(json.dumps(row) + "\n" for row in rows), "x_samples.jsonl")
     table = folder.load("x_samples.jsonl", scores=["exact"])
     np.testing.assert_equal(scores(table, "exact"), {"sums/a": 1, "sums/b": np.nan})
+
+
+def test_the_only_result_is_the_reward_and_its_sizes_are_none(evaluation):
+    table = evaluation.load("alpha.json", scores=["reward"])
+    assert scores(table, "reward") == {"alpha": pytest.approx(2 / 3)}

@@ -123,3 +123,10 @@ def test_broken_rows(folder):
     folder.rows([row(0, 1.0), row(None, 1.0)])
     refused = folder.refused()
     assert (refused.line, refused.message) == (2, "this row's example_id is None")
+
+
+def test_metadata_that_is_broken_is_named(folder):
+    folder.write(b"{broken", "metadata.json")
+    folder.rows([row(0, 1.0)], "results.jsonl")
+    refused = folder.refused("results.jsonl")
+    assert "metadata of verifiers" in str(refused)

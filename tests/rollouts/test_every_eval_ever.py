@@ -97,3 +97,8 @@ def test_a_sample_that_no_result_counts_is_missing(folder):
 def test_the_only_result_is_the_reward_and_its_sizes_are_none(evaluation):
     table = evaluation.load("alpha.json", scores=["reward"])
     assert scores(table, "reward") == {"alpha": pytest.approx(2 / 3)}
+
+
+def test_the_model_of_a_result_is_its_agent(evaluation):
+    table = evaluation.load("alpha.json", scores=[RESULT])
+    assert table.agents == ("openai/openai/gpt-4o",)

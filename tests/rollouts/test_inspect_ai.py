@@ -378,3 +378,19 @@ def test_a_score_of_nan_is_missing_with_the_words_of_the_grader(folder):
     words = "match was not scored: 1 rollout without a score"
     (note,) = [note for note in note_texts(table.notes) if words in note]
     assert "grader_failed: Grade not found in model output: hm" in note
+
+
+def contents_of(folder, *samples):
+    """Load logs of one sample each; give the content of their tasks."""
+    return [load(folder, [one]).content[0] for one in samples]
+
+
+def test_a_task_is_known_by_its_question_and_its_target(folder):
+    asked = sample(1) | {"input": [{"role": "user", "content": "2 + 3?"}]}
+    renamed = {**asked, "id": 2}
+    edited = asked | {"input": [{"role": "user", "content": "2 + 4?"}]}
+    regraded = asked | {"target": "6"}
+    first, same, *others = contents_of(folder, asked, renamed, edited, regraded)
+    assert first
+    assert same == first
+    assert first not in others

@@ -289,3 +289,15 @@ def test_a_threshold_of_rollouts_has_none_in_results_alone(project):
     run = project.run()
     run.assert_outcomes(failed=1)
     assert "pass_rate is of rollouts, and these are aggregates" in run.stdout.str()
+
+
+def test_results_of_version_0_3_have_metrics_without_a_filter(folder):
+    old = {
+        "results": {"toy": {"acc": 0.75, "acc_stderr": 0.01, "alias": "toy"}},
+        "versions": {"toy": 0},
+        "config": {"model": "hf", "model_args": "pretrained=org/name"},
+    }
+    folder.json(old, "results.json")
+    table = folder.load("results.json", scores=["acc"])
+    assert table.scores["acc"].tolist() == [0.75]
+    assert table.agents == ("org/name",)

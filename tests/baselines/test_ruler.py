@@ -560,3 +560,30 @@ def test_a_test_more_with_its_own_assertion_changes_no_ruler(project):
     whole["results"]["results"].insert(0, last)
     project.write("runs.json", json.dumps(whole))
     assert project.run().ret == 0
+
+
+OWN_METRIC = """\
+from pytest_evalmetrics import register_metric
+
+
+@register_metric("solved")
+class Solved:
+    name = "solved"
+    direction = "higher"
+
+    def compute(self, task_rewards):
+        return sum(max(task) {} 1 for task in task_rewards) / len(task_rewards)
+"""
+
+
+def test_the_code_of_a_metric_of_the_users_is_a_part_of_the_ruler(project, monkeypatch):
+    # two versions in one second
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    project.rollouts([[1.0]] * 20)
+    project.bench("metrics: [solved]\nexpect: {tasks: 20}\nbaseline: {rule: exact}")
+    project.write("conftest.py", OWN_METRIC.format(">="))
+    assert project.run(UPDATE).ret == 0
+    project.write("conftest.py", OWN_METRIC.format("=="))
+    project.run().stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the ruler changed: source * -> * (metric solved)"]
+    )

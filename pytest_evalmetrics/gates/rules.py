@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.rollout_table import TaskRewards
+
 _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 # between runs: points of a rate, or a share of other values. Servers, batches and judges
 # shift runs by as much
@@ -435,32 +437,36 @@ def _bound_of_rates(comparison: Comparison) -> float:
     Rare passes, or failures, skew the differences of tasks.
     """
     pair = comparison.pair
-    sides = (pair.rewards_baseline, pair.rewards_current)
-    values = [side.values for side in sides]
-    is_of_passes = all(((side == 0) | (side == 1)).all() for side in values)
-    if not is_of_passes or not pair.bounded or pair.difference is not None:
+    before = pair.rewards_baseline
+    now = pair.rewards_current
+    is_mean_rate = pair.bounded and pair.difference is None
+    if not (is_mean_rate and _are_passes(before) and _are_passes(now)):
         return -math.inf
-    if all((side.counts == 1).all() for side in sides) and pair.clusters is None:
+    alpha = comparison.rule.alpha
+    is_single = bool((before.counts == 1).all() and (now.counts == 1).all())
+    if is_single and pair.clusters is None:
         return stats.paired_score_upper(
-            comparison.worse,
-            comparison.better,
-            len(pair.tasks),
-            comparison.rule.alpha,
+            comparison.worse, comparison.better, len(pair.tasks), alpha
         )
-    if not (sides[0].counts != sides[1].counts).any():
+    if (before.counts == now.counts).all():
         return -math.inf
     # each task weighs the same, however many rollouts it has
-    rates = (pair.value_baseline, pair.value_current)
-    before, now = (
-        (rate * len(side), float(len(side)))
-        for rate, side in zip(rates, values, strict=True)
-    )
-    level = 1 - 2 * comparison.rule.alpha
-    if comparison.rule.sign > 0:
-        return stats.newcombe_upper(before, now, level)
+    good_before = pair.value_baseline
+    good_now = pair.value_current
+    if comparison.rule.sign < 0:
+        good_before = 1 - good_before
+        good_now = 1 - good_now
+    sizes = (float(len(before.values)), float(len(now.values)))
     return stats.newcombe_upper(
-        (before[1] - before[0], before[1]), (now[1] - now[0], now[1]), level
+        (good_before * sizes[0], sizes[0]),
+        (good_now * sizes[1], sizes[1]),
+        1 - 2 * alpha,
     )
+
+
+def _are_passes(rewards: TaskRewards) -> bool:
+    """Check whether all rewards are 0 or 1."""
+    return bool(((rewards.values == 0) | (rewards.values == 1)).all())
 
 
 def _bound_of_few_losses(comparison: Comparison) -> float:

@@ -18,7 +18,7 @@ from pytest_evalmetrics.model.reasons import (
     WorseSlices,
 )
 from pytest_evalmetrics.model.results import Check
-from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict, worst
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,15 +81,16 @@ def _check(
 ) -> Check:
     worse = [test for test in tests if test.p < alpha and _matters(test.comparison)]
     doubts = [_doubt(test.comparison) for test in worse]
-    verdicts = [Verdict.FAIL if doubt is None else Verdict.WARN for doubt in doubts]
-    verdict = worst(verdicts)
-    reasons: tuple[Reason, ...] = ()
+    reasons: list[Reason] = []
+    verdict = Verdict.PASS
     if worse:
         named = tuple(_worse_slice(test) for test in worse[:_NAMED])
-        reasons = (WorseSlices(slices=named, count=len(worse), of=len(tests)),)
-    if verdict is Verdict.WARN:
-        first = next(doubt for doubt in doubts if doubt is not None)
-        reasons = (*reasons, DependentRollouts(first))
+        reasons.append(WorseSlices(slices=named, count=len(worse), of=len(tests)))
+        # a proof that nothing puts in doubt fails, whatever the others are worth
+        verdict = Verdict.FAIL
+        if None not in doubts:
+            verdict = Verdict.WARN
+            reasons += [DependentRollouts(doubt) for doubt in doubts[:1] if doubt]
     return Check(
         gate=Gate.BASELINE,
         name="slices",
@@ -97,7 +98,7 @@ def _check(
         agent=agent.agent,
         value=len(worse),
         bound=SlicesBound(alpha),
-        reasons=reasons,
+        reasons=tuple(reasons),
         line=agent.line,
         acceptance=acceptance,
     )

@@ -203,32 +203,35 @@ class Columns:
 
     def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
         """Yield the problems of a row's values as messages and hints."""
-
-        def first(nodes: Iterable[Node]) -> JsonValue:
-            return next((record[n] for n in nodes if record.get(n) is not None), None)
-
-        sample = first(self.sample)
-        agent = first(self.agent)
-        is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
         if not self._by_position:
             yield from self._problems_of_task(record)
-        for field, what, value, fits, expected in (
-            ("sample", "sample index", sample, is_sample, "a whole number from 0"),
-            ("agent", "agent's name", agent, type(agent) is str, "text"),
-        ):
-            if value is not None and not fits:
-                problem = f"the {what} is {shown_json(value)}; expected {expected}"
-                yield problem, _SAY_WHICH.format(field)
+        sample = _first_in(record, self.sample)
+        is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
+        if sample is not None and not is_sample:
+            problem = f"the sample index is {shown_json(sample)}"
+            yield (
+                f"{problem}; expected a whole number from 0",
+                _SAY_WHICH.format("sample"),
+            )
+        agent = _first_in(record, self.agent)
+        if agent is not None and type(agent) is not str:
+            problem = f"the agent's name is {shown_json(agent)}; expected text"
+            yield problem, _SAY_WHICH.format("agent")
         yield from self._problems_of_lists(record)
         for name, nodes in self._labels.items():
-            label = first(nodes)
+            label = _first_in(record, nodes)
             if isinstance(label, dict | list):
                 wrong = f"{name!r} is {shown_json(label)}; expected text, a number or a boolean"
                 yield wrong, f"name what holds a single value, such as {name}.KEY"
+        yield from self._problems_of_scores(record)
+
+    def _problems_of_scores(self, record: Record) -> Iterator[tuple[str, str]]:
+        """Yield the needed scores that are no numbers."""
         for name in sorted(self._needed):
-            places = self._places_of(name, usage=True) + self._places_of(
-                name, usage=False
-            )
+            places = [
+                *self._places_of(name, usage=True),
+                *self._places_of(name, usage=False),
+            ]
             held = [record[node] for node in places if record.get(node) is not None]
             if held and not any(map(self._may_be_number, held)):
                 wrong = f"the score {name!r} is {shown_json(held[0])}"
@@ -256,7 +259,7 @@ class Columns:
         values: list[JsonValue] = []
         for path, nodes in self._task_parts.items():
             met = any(node.kinds for node in nodes)
-            value = next((record[n] for n in nodes if record.get(n) is not None), None)
+            value = _first_in(record, nodes)
             values.append(value)
             if value is not None and type(value) not in (int, str):
                 problem = f"the task id is {shown_json(value)}"
@@ -381,15 +384,9 @@ class Columns:
         }
         task = self._task_ids(values)
         agent = values.texts(self.agent)
-        sample = values.first(self.sample)
-        if attempts is not None:
-            sample = [index for count in attempts for index in range(count)]
+        sample = self._samples(values, attempts)
         if not self._by_position:
             values.must_be({int, str}, task)
-        values.must_be({int, type(None)}, sample)
-        for index, number in enumerate(sample):
-            if number is not None and not 0 <= number < _MAX_SAMPLE:
-                values.check(index)
         chunk = Chunk(
             places=values.places,
             task=task,
@@ -397,11 +394,7 @@ class Columns:
             agent=agent,
             scores=scores,
             usage=usage,
-            labels={
-                name: values.texts(nodes)
-                for name, nodes in self._labels.items()
-                if any(node.kinds for node in nodes)
-            },
+            labels=self._labels_of(values),
             fractional=frozenset(numbers.fractional),
             not_finite=sorted(numbers.not_finite, key=lambda bad: bad.place),
             other_kinds=self._other_kinds(),
@@ -411,6 +404,27 @@ class Columns:
             positional=self._fields.task is None and int in set(map(type, task)),
         )
         return self._signs.void(chunk, sorted(self._needed), values.first)
+
+    def _samples(
+        self, values: Values, attempts: Sequence[int] | None
+    ) -> Sequence[int | None]:
+        """Return the attempts' numbers: those of the rows, or of their lists of verdicts."""
+        if attempts is not None:
+            return [index for count in attempts for index in range(count)]
+        sample = values.first(self.sample)
+        values.must_be({int, type(None)}, sample)
+        for index, number in enumerate(sample):
+            if number is not None and not 0 <= number < _MAX_SAMPLE:
+                values.check(index)
+        return sample
+
+    def _labels_of(self, values: Values) -> dict[str, Sequence[str | None]]:
+        """Return the labels of each category that any row so far has."""
+        labels: dict[str, Sequence[str | None]] = {}
+        for name, nodes in self._labels.items():
+            if any(node.kinds for node in nodes):
+                labels[name] = values.texts(nodes)
+        return labels
 
     def _attempts(self, values: Values) -> Sequence[int] | None:
         """Count the attempts of each row; None if no row holds a list of verdicts."""
@@ -622,6 +636,11 @@ class Values:
             if values[index] is not None:
                 self.check(index)
         return np.array(list(map(_float, values))), given
+
+
+def _first_in(record: Record, nodes: Iterable[Node]) -> JsonValue:
+    """Take the first value of a row's places that is not null."""
+    return next((record[n] for n in nodes if record.get(n) is not None), None)
 
 
 def joint_id(parts: Sequence[JsonValue]) -> str | None:

@@ -98,3 +98,12 @@ def test_a_digest_is_that_of_the_names_that_it_covers():
     covered = b"{}" + b'{"under_test":{"model":{"name":"m"}}}'
     expected = blake2b(covered, digest_size=8).hexdigest()
     assert stamped(recorded).provenance.digest == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "now"), [(None, did(0.5)), (did(0.25), None), (None, None)]
+)
+def test_behaviour_that_one_run_alone_has_is_that_of_the_newest(before, now):
+    first = document(1.0, (1,), "first", before)
+    both = add_run(first, document(0.0, (0,), "second", now), keep=5)
+    assert both.agents["a"].behaviour == now

@@ -185,6 +185,40 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
         pair.combine_weighted(np.ones(2), np.array([[2.0, 0.0]]))
 
 
+class Largest:
+    """The largest of the tasks' values, reduced for many draws at once."""
+
+    combines_draws = True
+
+    def task_values(self, rewards):
+        return rewards.values
+
+    def combine(self, values):
+        return values.max(axis=-1)
+
+    def combine_weighted(self, values, times):
+        return np.where(times > 0, values, np.nan).max(axis=-1)
+
+
+def test_a_metric_may_reduce_many_draws_at_once(planned, table):
+    both = pairing(planned(), table([[1], [0.5], [0]]), table([[0.25], [0.5], [0]]))
+    pair = both.pair(BoundMetric(parse("largest"), Largest()))
+    first = np.array([[0, 1, 2], [3, 4, 5]])
+    assert pair.difference(first, first[::-1]).tolist() == [0.5, -0.5]
+
+
+def test_a_draw_in_which_a_metric_is_undefined_is_an_error(planned, table):
+    both = pairing(planned(), table([[1], [0.5]]), table([[1], [0.5]]))
+    pair = both.pair(BoundMetric(parse("largest"), Largest()))
+    with pytest.raises(MetricError, match="metric 'largest' returned nan"):
+        pair.combine_weighted(np.ones(2), np.array([[1.0, 1.0], [1.0, 0.0]]))
+
+
+def test_tasks_behind_the_others_are_located_too():
+    places = positions(("b", "d", "a", "c"), ("a", "b", "c", "d"))
+    assert places.tolist() == [1, 3, 0, 2]
+
+
 IDS = st.one_of(
     st.lists(st.integers(-50, 50), unique=True),
     st.lists(st.integers(-50, 50).map(str), unique=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -184,6 +185,8 @@ class RunReader:
         reward = self._arguments.fields.get("reward")
         proposal = propose(str(paths[0]), Path.cwd(), self._field_map(reward))
         if proposal is not None:
+            if reward is None and proposal.constant_rewards:
+                proposal = self._with_shared_reward(paths, proposal)
             return self._read_as_proposed(paths, proposal, read)
         if not named:
             raise why
@@ -213,6 +216,34 @@ class RunReader:
         """Return the values that mean not judged, if an option names some."""
         values = self._arguments.missing or ()
         return [value for value in values if value != _ALL_JUDGED]
+
+    def _with_shared_reward(
+        self, paths: Sequence[Path], proposal: Proposal
+    ) -> Proposal:
+        """Take the reward that all runs name alike, where the first holds one value of it.
+
+        A benchmark is not made of such a run, but two runs that share the field show a change.
+        """
+        reward = _shared_reward(paths, proposal, self._field_map(None))
+        if reward is None:
+            return proposal
+        named = self._field_map(reward)
+        runs = [propose(str(path), Path.cwd(), named) for path in paths]
+        words: dict[str, float | None] = {}
+        questions: dict[str, str] = {}
+        for run in runs:
+            if run is None:  # of a format with a loader
+                return proposal
+            words |= run.spec.map.get("reward", {})
+            questions |= run.questions
+        first = runs[0] or proposal
+        spec = first.spec
+        if words:
+            spec = replace(spec, map={"reward": words})
+        reason = f"reward: {reward}, by its name, which all runs share"
+        return structs.replace(
+            first, spec=spec, reasons=(*first.reasons, reason), questions=questions
+        )
 
     def _read_as_proposed(
         self, paths: Sequence[Path], proposal: Proposal, read: Callable[[JsonObject], T]
@@ -247,6 +278,22 @@ class RunReader:
             sys.stderr.write(
                 fitted(f"evalmetrics {self._arguments.command}: {guess}\n")
             )
+
+
+def _shared_reward(
+    paths: Sequence[Path], first: Proposal, named: FieldMap
+) -> str | None:
+    """Find a reward of one value in the first run that the other runs have as well."""
+    shared = list(first.constant_rewards)
+    for path in paths[1:]:
+        other = propose(str(path), Path.cwd(), named)
+        if other is None:
+            return None
+        rewards = other.constant_rewards
+        if other.reward is not None:
+            rewards = (other.reward,)
+        shared = [reward for reward in shared if reward in rewards]
+    return shared[0] if len(shared) == 1 else None
 
 
 def _must_be_judged(paths: Sequence[Path], named: FieldMap) -> None:

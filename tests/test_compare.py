@@ -504,3 +504,47 @@ def test_an_agent_that_the_other_report_lacks_is_inconclusive(project, compared)
     assert project.run("--evalmetrics-output", "branch/").ret == 0
     verdicts = {d.agent: d.verdict for d in compared("main", "branch")}
     assert verdicts == {"a": "PASS", "b": "PASS", "c": "INCONCLUSIVE"}
+
+
+def write_run(name, rewards, field="reward"):
+    rows = [{"id": f"t{n}", field: reward} for n, reward in enumerate(rewards)]
+    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("field", ["reward", "score", "correct"])
+def test_a_first_run_in_which_all_tasks_pass_is_compared(compared, field):
+    write_run("all.jsonl", [1] * 40, field)
+    write_run("half.jsonl", [1, 0] * 20, field)
+    (difference,) = compared("all.jsonl", "half.jsonl")
+    assert difference.baseline == 1
+    assert difference.value == 0.5
+    assert difference.verdict == "FAIL"
+
+
+def test_the_words_of_a_first_run_in_which_all_tasks_pass_are_read(compared):
+    write_run("all.jsonl", ["pass"] * 40, "verdict")
+    write_run("half.jsonl", ["pass", "fail"] * 20, "verdict")
+    (difference,) = compared("all.jsonl", "half.jsonl")
+    assert (difference.baseline, difference.value) == (1, 0.5)
+
+
+def test_two_runs_in_which_all_tasks_pass_do_not_differ(compared):
+    write_run("all.jsonl", [1] * 40)
+    write_run("again.jsonl", [1] * 40)
+    (difference,) = compared("all.jsonl", "again.jsonl")
+    assert (difference.verdict, difference.change) == ("PASS", 0)
+
+
+def test_the_shared_reward_of_constant_runs_is_said(capsys):
+    write_run("all.jsonl", [1] * 40)
+    write_run("half.jsonl", [1, 0] * 20)
+    assert main(["compare", "all.jsonl", "half.jsonl"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "reward: reward, by its name, which all runs share" in said
+
+
+def test_a_constant_number_that_the_other_run_lacks_is_asked_about(capsys):
+    write_run("all.jsonl", [1] * 40, "score")
+    write_run("other.jsonl", [1, 0] * 20, "grade")
+    assert main(["compare", "all.jsonl", "other.jsonl"]) == 2
+    assert "the reward is not clear: score (always 1)" in capsys.readouterr().err

@@ -70,6 +70,8 @@ class Proposal(msgspec.Struct, frozen=True):
     #: What a person has to choose: a path in ``rollouts:``, such as ``fields.reward`` ->
     #: the candidates.
     questions: Mapping[str, str] = msgspec.field(default_factory=dict)
+    #: The paths of rewards by their names that hold one value in all rows, if none varies.
+    constant_rewards: tuple[str, ...] = ()
 
     @property
     def reward(self) -> str | None:
@@ -249,6 +251,7 @@ def _proposal(pattern: str, best: Candidate, named: FieldMap) -> Proposal:
         reasons=tuple(filter(None, _reasons(best, named))),
         undirected=undirected,
         questions=questions_of_fields(best, reward, fields, undirected),
+        constant_rewards=best.reward.constants,
     )
 
 

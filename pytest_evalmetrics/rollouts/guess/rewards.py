@@ -146,6 +146,22 @@ class RewardChoice(msgspec.Struct, frozen=True):
         return next((c for c in candidates if c.path == path), None)
 
     @property
+    def constants(self) -> tuple[str, ...]:
+        """The fields that are rewards by their names, and hold one value in all rows."""
+        if self.chosen is not None:
+            return ()
+        constants = [
+            candidate
+            for candidate in self.candidates
+            if candidate.is_constant and candidate.name <= RewardName.VERDICT
+        ]
+        return tuple(
+            candidate.path
+            for candidate in _without_equals(constants)
+            if candidate.has_direction and candidate.speaks_for_itself
+        )
+
+    @property
     def best(self) -> RewardName:
         """How likely a reward is among the fields at all."""
         # a number without a telling name that is the same everywhere shows nothing

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 _SPACES: Final = " \u00a0\u2009\u202f"
 _QUOTES: Final = "'\u2019"  # Swiss thousands separators
 _MINUS: Final = "\u2212"
-_QUOTIENT: Final = rf"(\d+(?:\.\d+)?)[{_SPACES}]*/[{_SPACES}]*(0*[1-9]\d*(?:\.\d+)?)"
+_BY: Final = (
+    rf"[{_SPACES}]*/[{_SPACES}]*|[{_SPACES}]+(?i:of|out of|von|sur|de)[{_SPACES}]+"
+)
+_QUOTIENT: Final = rf"(\d+(?:\.\d+)?)(?:{_BY})(0*[1-9]\d*(?:\.\d+)?)"
 _quotient = re.compile(_QUOTIENT).fullmatch
 _text_of_number = re.compile(
     rf"[+-]?\d[\d.,{_QUOTES}{_SPACES}]*([eE][+-]?\d+)?[{_SPACES}]*%?"
@@ -103,7 +106,7 @@ def is_number_text(text: str) -> bool:
 
 
 def is_quotient(text: str) -> bool:
-    """Check for a text such as ``7/10``."""
+    """Check for a text such as ``7/10`` or ``7 of 10``."""
     return _quotient(text.strip()) is not None
 
 

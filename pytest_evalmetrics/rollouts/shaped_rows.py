@@ -11,6 +11,7 @@ from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.json_types import list_of
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.derived_scores import value_text
+from pytest_evalmetrics.rollouts.described_objects import without_descriptions
 from pytest_evalmetrics.rollouts.file_documents import PlacedRow
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.otlp_attributes import is_otlp, plain_attributes
@@ -159,7 +160,7 @@ class RowFinder:
         """Go on in each value of an object, and keep its key."""
         # with keyed: the keys of the last objects are ids, and become a field of their own
         are_ids = path == "*" and self._spec.keyed is not None
-        for key, inner in value.items():
+        for key, inner in without_descriptions(value).items():
             if isinstance(inner, dict) and not are_ids:
                 yield from self._inner({_KEY: key, **inner}, path[2:], parent)
             else:
@@ -226,7 +227,7 @@ class RowFinder:
             raise self._error(f"{message} a list", "keyed", hint=hint)
         if not isinstance(value, dict):
             raise self._error(f"{message} {short(value_text(value))}", "keyed")
-        for key, under in value.items():
+        for key, under in without_descriptions(value).items():
             attempts = under if isinstance(under, list) else [under]
             for attempt in attempts or [{}]:
                 yield self._with_key(attempt, field, key)

@@ -1,5 +1,7 @@
 """Odd files in the layouts of evaluation tools and of people's own scripts, with made-up content."""
 
+import uuid
+
 from rollouts.odd import asks, lines, one, reads, refuses
 
 TASKS = range(12)
@@ -268,4 +270,64 @@ TABLES = {
     ),
 }
 
-LAYOUTS = {**TOLD_APART, **SCORES, **TABLES}
+
+def drawn(n):
+    """Make an id that looks drawn at random."""
+    return str(uuid.UUID(int=(n + 7) ** 25 % 2**128))
+
+
+def graded(n):
+    return {"prompt": question(n), "correct": passes(n, 0) == 1}
+
+
+# domain -> how many tasks it has
+DOMAINS = {"chrome": 4, "gimp": 2, "os": 1, "vlc": 3}
+OF_DOMAINS = {
+    domain: {drawn(10 * place + n): n % 2 for n in range(count)}
+    for place, (domain, count) in enumerate(DOMAINS.items())
+}
+GRADED = {str(n): graded(n) for n in TASKS}
+VERDICTS = {str(n): passes(n, 0) for n in TASKS}
+
+DESCRIBED = {
+    "numbers by task below each domain": one(
+        "r.json",
+        {d: {f"{d}-{n}": n / 25 for n in TASKS} for d in ("gimp", "vlc")},
+        reads({f"{d}-{n}": n / 25 for d in ("gimp", "vlc") for n in TASKS}),
+    ),
+    "numbers by random ids below domains of a few tasks": one(
+        "r.json",
+        OF_DOMAINS,
+        asks("task: ?", "id (the keys, which are random ids) if the next run"),
+    ),
+    "rows with random ids below each domain": one(
+        "r.json",
+        {
+            domain: [{"id": drawn(10 * place + n), "score": n % 2} for n in range(6)]
+            for place, domain in enumerate(DOMAINS)
+        },
+        asks("task: ?", "id if the next run has the same, _parent._key if each"),
+    ),
+    "few numbers by task below each domain": one(
+        "r.json",
+        {"gimp": {"gimp-0": 1.0, "gimp-1": 0.0}, "vlc": {"vlc-0": 0.5}},
+        refuses("gimp, vlc", "fields: {task: [_parent._key, id], reward: value}"),
+    ),
+    "a type among objects by number": one(
+        "r.json",
+        {"accuracy": 50.0, "details": {"type": "GEN", **GRADED}},
+        reads(VERDICTS),
+    ),
+    "a type among objects by number, of two data sets": one(
+        "r.json",
+        {
+            name: {"accuracy": 50.0, "details": {"type": "GEN", **GRADED}}
+            for name in ("gsm8k", "math")
+        },
+        reads(
+            {f"{n}/{name}": passes(n, 0) for name in ("gsm8k", "math") for n in TASKS}
+        ),
+    ),
+}
+
+LAYOUTS = {**TOLD_APART, **SCORES, **TABLES, **DESCRIBED}

@@ -62,6 +62,12 @@ FILLED = {
         ("reward: ?", "reward: score"),
         TENTHS,
     ),
+    "points of ten, in words": (
+        "r.csv",
+        csv("score", lambda n: f"{n % 11} of 10"),
+        ("reward: ?  # score ('1 of 10' is read as 0.1)?", "reward: score"),
+        TENTHS,
+    ),
     "points of ten, in JSON": (
         "r.jsonl",
         lines({"id": f"q{n}", "score": f"{n % 11} / 10"} for n in TASKS),
@@ -110,6 +116,12 @@ def rewards_of(folder, path):
         value = None if reward != reward else reward  # noqa: PLR0124 - NaN
         rewards.setdefault(table.tasks[task], []).append(value)
     return rewards
+
+
+def test_a_word_before_each_number_is_asked_about_with_its_reason(tmp_path):
+    (tmp_path / "r.csv").write_text(csv("score", lambda n: f"Score: {n % 11}"))
+    (line,) = write_benchmark("r.csv", tmp_path).open_lines
+    assert "score holds texts such as 'Score: 0': write them as numbers" in line
 
 
 @pytest.mark.parametrize("name", FILLED)

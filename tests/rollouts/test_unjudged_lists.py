@@ -53,6 +53,34 @@ def test_failures_beside_rows_with_ids_as_keys_are_missing(folder):
     assert missing_tasks(table) == ["q9"]
 
 
+NUMBERED = {"0": {"score": 1}, "1": {"score": 0}}
+
+
+def test_a_type_among_rows_by_number_is_no_task(folder):
+    document = {"results": {"type": "GEN", **NUMBERED}}
+    table = load(folder, document, keyed="id")
+    assert table.tasks == ("0", "1")
+
+
+@pytest.mark.parametrize("key", ["error", "2", "final"])
+def test_a_text_in_place_of_a_row_is_a_missing_task(folder, key):
+    document = {"results": {key: "timeout", **NUMBERED}}
+    table = load(folder, document, keyed="id")
+    assert missing_tasks(table) == [key]
+
+
+def test_a_type_of_which_nothing_is_known_is_a_missing_task(folder):
+    document = {"results": {"type": None, **NUMBERED}}
+    table = load(folder, document, keyed="id")
+    assert missing_tasks(table) == ["type"]
+
+
+def test_a_name_among_rows_without_numbers_is_a_missing_task(folder):
+    document = {"results": {"name": "x", "ada": {"score": 1}, "bea": {"score": 0}}}
+    table = load(folder, document, keyed="id")
+    assert missing_tasks(table) == ["name"]
+
+
 def test_the_words_of_the_failure_are_reported(folder):
     table = load(folder, {"results": ROWS, "errors": [{"id": "q9", "message": "slow"}]})
     assert any(getattr(note, "kind", "") == "errors" for note in table.notes)

@@ -11,8 +11,10 @@ from msgspec import structs
 from pytest_evalmetrics.rollouts.guess.failed_rows import FailedRows, without_errors
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
+    TaskName,
     lists_attempts,
     lists_parts,
+    task_name,
 )
 from pytest_evalmetrics.rollouts.guess.groups import GroupKind
 from pytest_evalmetrics.rollouts.guess.pivots import pivot_of, pivoted
@@ -22,6 +24,7 @@ from pytest_evalmetrics.rollouts.guess.tasks import (
     GROUP,
     TaskChoice,
     choose_task,
+    open_task,
     question_of_keys,
     task_of_groups,
 )
@@ -116,6 +119,9 @@ def _task(
     """Choose the task: by the keys around the rows, or among their `own` fields."""
     if layout.keyed and layout.kind in (GroupKind.TASKS, GroupKind.UNKNOWN):
         return task_of_groups(layout, columns)
+    question = question_of_keys(layout, columns)
+    if question and layout.kind is GroupKind.SUBSETS:
+        return open_task(question)
     has_runs = _has_runs(layout, columns)
     task = choose_task(
         own,
@@ -124,12 +130,24 @@ def _task(
         lists=layout.of_lists,
         are_runs=has_runs,
     )
+    ids = next(filter(_are_ids_of_rows, own.values()), None)
+    is_group = task.paths == (GROUP,) and task.sample is None
+    if ids is not None and is_group and layout.kind is GroupKind.SUBSETS:
+        question = (
+            f"{ids.path} if the next run has the same, {GROUP} if each is one task?"
+        )
+        return open_task(question)
     if not layout.needs_task:
-        question = question_of_keys(layout, columns)
         task = structs.replace(task, question=question, is_open=bool(question))
     if has_runs:
         return structs.replace(task, agent=GROUP)
     return task
+
+
+def _are_ids_of_rows(column: SeenColumn) -> bool:
+    """Check for random ids, each of one row, under a name that may be a task's."""
+    is_plain = task_name(column.path) is TaskName.PLAIN_ID
+    return is_plain and column.is_unique and column.is_random
 
 
 def _verdicts(columns: Mapping[str, SeenColumn]) -> set[str]:

@@ -6,6 +6,7 @@ from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from pytest_evalmetrics.rollouts.described_objects import without_descriptions
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
@@ -18,6 +19,7 @@ from pytest_evalmetrics.rollouts.guess.keyed_values import (
     is_number,
     kind_of_values,
 )
+from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _FEW: Final = 20  # different runs
+_LONG: Final = 5  # least ids that show to be tasks
 
 
 class GroupKind(Enum):
@@ -39,10 +42,21 @@ class GroupKind(Enum):
 
 def kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:
     """Check whether values are lists or objects of rows, and of what."""
+    values = [
+        without_descriptions(value) if isinstance(value, dict) else value
+        for value in values
+    ]
     if _hold_named_attempts(values):
         return GroupKind.TASKS
     if not 1 < len(values) <= _FEW or not _are_alike(values):
         return GroupKind.NONE
+    if _are_scored_subsets(values):
+        return GroupKind.SUBSETS
+    return _kind_by_ids(values)
+
+
+def _kind_by_ids(values: Sequence[JsonValue]) -> GroupKind:
+    """Tell groups apart by the ids that they share."""
     ids = [_ids_in(value) for value in values]
     if any(len(ids_of_group) < 2 for ids_of_group in ids):
         return GroupKind.RUNS if _share_ids(values) else GroupKind.NONE
@@ -88,6 +102,21 @@ def _hold_named_attempts(values: Sequence[JsonValue]) -> bool:
     attempts = list(chain.from_iterable(group.values() for group in groups))
     are_rows = all(isinstance(attempt, dict) for attempt in attempts)
     return are_rows or all(map(is_number, attempts))
+
+
+def _are_scored_subsets(values: Sequence[JsonValue]) -> bool:
+    """Check for numbers of passes by ids that were drawn at random, others in each object.
+
+    Such ids are tasks even where they are few; names such as ``p95`` would be metrics.
+    """
+    groups = [value for value in values if isinstance(value, dict)]
+    if len(groups) < len(values):
+        return False
+    ids = list(chain.from_iterable(groups))
+    if len(ids) < _LONG or len(set(ids)) < len(ids):
+        return False
+    numbers = chain.from_iterable(group.values() for group in groups)
+    return SeenColumn(path="", values=ids).is_random and all(map(is_number, numbers))
 
 
 def _share_ids(values: Sequence[JsonValue]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from pytest_evalmetrics.layout import listed, many
+from pytest_evalmetrics.rollouts.described_objects import without_descriptions
 from pytest_evalmetrics.rollouts.guess.field_names import (
     TaskName,
     is_by_subset,
@@ -102,6 +103,7 @@ def layouts(document: JsonValue, *, is_row: bool) -> Iterator[Layout]:
 
 def _of_object(value: JsonObject, path: str, level: int) -> Iterator[Layout]:
     """Find rows below an object that is no row itself."""
+    value = without_descriptions(value)
     values = list(value.values())
     kind = kind_of_groups(values)
     if kind is not GroupKind.NONE:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.guess.candidates import Candidate
     from pytest_evalmetrics.rollouts.source import Source
 
+_SHOWN: Final = 4  # names of objects
 # the keys of a document that is a server's error, and those with its words
 _MESSAGES_OF_ERRORS: Final = word_set(
     "message error detail msg title description reason"
@@ -35,9 +36,30 @@ def no_rows(source: Source, best: Candidate | None) -> DataError:
             f"this is an error message, not results: {stated}",
             hint="did the export or the download fail?",
         )
+    groups = _groups_of_numbers(best)
+    if groups:
+        shown = ", ".join(groups[:_SHOWN])
+        return source.error(
+            f"the file holds few numbers in several objects: {shown}; is each number the "
+            "reward of a task, or are they a summary?",
+            hint=f"of tasks, write a benchmark file with rollouts: {{path: {source.shown}, "
+            "rows: '*', keyed: id, fields: {task: [_parent._key, id], reward: value}}; "
+            f"{_for_summary(best)}",
+        )
     message = "there is one row, and a benchmark needs several tasks: is it a summary?"
     glob = "if each file is one task, name all files: a glob such as 'runs/*.json'"
     return source.error(message, hint=f"{glob}; {_for_summary(best)}")
+
+
+def _groups_of_numbers(best: Candidate) -> list[str]:
+    """Name the objects of a document that holds nothing but numbers in several objects."""
+    groups: dict[str, None] = {}
+    for path, column in best.columns.items():
+        group, _, key = path.partition(".")
+        if not key or column.numbers is None:
+            return []
+        groups[group] = None
+    return list(groups) if len(groups) > 1 else []
 
 
 def _error_message(best: Candidate) -> str:

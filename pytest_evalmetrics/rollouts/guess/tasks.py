@@ -273,6 +273,12 @@ def question_of_keys(layout: Layout, columns: Mapping[str, SeenColumn]) -> str:
     return f"{keyed} (the keys, which are {what}) if the next run has the same?"
 
 
+def open_task(question: str) -> TaskChoice:
+    """Ask about a task that may be meant otherwise."""
+    reason = f"task: not clear, {question}"
+    return TaskChoice(paths=(), reason=reason, question=question, is_open=True)
+
+
 def task_of_groups(layout: Layout, columns: Mapping[str, SeenColumn]) -> TaskChoice:
     """Choose the task of objects of objects: the outer keys, if the inner ones name attempts."""
     tasks = columns[GROUP]

@@ -1,8 +1,12 @@
 """What is taken as the rows, the reward and the task of an unknown file, and why."""
 
+import json
+
 import pytest
 
 from pytest_evalmetrics.config.yaml_reader import parse_yaml
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.guess import propose
 from pytest_evalmetrics.rollouts.guess.draft import draft_lines
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
@@ -17,6 +21,7 @@ from pytest_evalmetrics.rollouts.guess.seen_columns import seen_columns
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
 from pytest_evalmetrics.rollouts.guess.tasks import choose_task
 from pytest_evalmetrics.rollouts.guess.verdict_words import meaning
+from pytest_evalmetrics.spec import FieldMap
 
 
 def reward_of(rows):
@@ -142,6 +147,27 @@ def test_a_number_that_few_rows_have_is_a_question():
     assert reward_of(rows).question == "score (0..0.125, in 2 of 8 rows)?"
 
 
+def test_words_are_named_before_a_number_that_is_as_likely():
+    rows = [{"score": n / 8, "grade": ("pass", "fail")[n % 2]} for n in range(4)]
+    assert reward_of(rows).question == "grade (pass, fail) or score (0..0.375)?"
+
+
+def test_a_partial_pass_beside_an_error_of_a_mean_is_a_verdict():
+    words = ("pass", "fail", "partially correct")
+    rows = [{"verdict": word, "stderr": n / 8} for n, word in enumerate(words)]
+    assert reward_of(rows).chosen.path == "verdict"
+
+
+def test_words_under_the_name_of_a_score_may_be_of_unknown_worth():
+    choice = reward_of([{"quality": word} for word in ("good", "bad", "fail", "meh")])
+    assert choice.chosen.points["meh"] == OPEN
+
+
+def test_words_without_the_name_of_a_score_are_no_verdict_with_an_unknown_one():
+    choice = reward_of([{"language": word} for word in ("de", "no", "fr", "en")])
+    assert choice.candidates == ()
+
+
 # -- the task ----------------------------------------------------------------------------------
 
 
@@ -182,6 +208,40 @@ def test_random_ids_alone_are_no_task():
     assert task_of([{"id": id_} for id_ in ids]).paths == ()
 
 
+def test_a_label_that_recurs_is_a_task_of_several_runs_alone():
+    rows = [{"place": ("Bonn", "Oslo")[n % 2]} for n in range(4)]
+    assert task_of(rows).paths == ()
+    assert task_of(rows, are_runs=True).paths == ("place",)
+
+
+def test_a_text_of_which_some_rows_have_the_same_is_no_task():
+    notes = [f"It has to be {n % 5} by the rule of the house" for n in range(8)]
+    assert task_of([{"riddle": note} for note in notes]).paths == ()
+
+
+def test_a_text_that_equally_many_rows_have_is_a_task():
+    notes = [f"It has to be {n % 4} by the rule of the house" for n in range(8)]
+    assert task_of([{"riddle": note} for note in notes]).paths == ("riddle",)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [lambda n: f"{n:08x}-1111-4222-8333-{n:012x}", lambda n: f"2026-05-0{n + 1}"],
+)
+def test_random_ids_and_times_under_any_name_are_no_task(value):
+    assert task_of([{"blob": value(n)} for n in range(4)]).paths == ()
+
+
+def test_labels_under_any_name_that_each_row_has_alone_are_the_task():
+    assert task_of([{"blob": f"b{n}"} for n in range(4)]).paths == ("blob",)
+
+
+def test_a_field_that_goes_through_few_values_is_shown_in_its_order():
+    rows = [{"id": n, "rep": ("z", "b", "a")[n % 3]} for n in range(12)]
+    reason = task_of(rows).reason
+    assert "id is unique in every row, and rep goes through z, b, a again" in reason
+
+
 # -- the rows ----------------------------------------------------------------------------------
 
 
@@ -207,6 +267,83 @@ def test_lists_of_the_same_tasks_are_runs_and_others_are_subsets():
     assert kind(["x", "y"], ["x", "y"]) is GroupKind.RUNS
     assert kind(["x", "y"], ["v", "w"]) is GroupKind.SUBSETS
     assert kind([0, 1], [0, 1]) is GroupKind.SUBSETS
+
+
+def test_more_lists_than_there_may_be_runs_are_tasks_with_their_attempts():
+    attempts = [{"id": "one", "ok": True}, {"id": "two", "ok": False}]
+
+    def kinds(count):
+        lists = {f"q{n}": attempts for n in range(count)}
+        return {layout.kind for layout in layouts(lists, is_row=False)}
+
+    assert GroupKind.SUBSETS in kinds(20)
+    assert kinds(21) == {GroupKind.NONE}
+
+
+def test_one_list_is_no_group():
+    found = layouts({"a": [{"id": "x"}, {"id": "y"}]}, is_row=False)
+    assert {layout.kind for layout in found} == {GroupKind.NONE}
+
+
+def test_two_rows_are_enough_for_a_proposal(tmp_path):
+    (tmp_path / "r.jsonl").write_text(
+        '{"id": "a", "score": 0.5}\n{"id": "b", "score": 1}\n'
+    )
+    proposal = propose("r.jsonl", tmp_path)
+    assert (proposal.spec.fields.task, proposal.reward) == ("id", "score")
+
+
+def test_one_row_is_enough_where_its_fields_are_named(tmp_path):
+    (tmp_path / "r.json").write_text('{"model": "m", "accuracy": 0.5}')
+    named = FieldMap(task="model", reward="accuracy")
+    fields = propose("r.json", tmp_path, named).spec.fields
+    assert (fields.task, fields.reward) == ("model", "accuracy")
+
+
+@pytest.mark.parametrize(
+    "named", [FieldMap(), FieldMap(task="model"), FieldMap(reward="accuracy")]
+)
+def test_one_row_is_refused_otherwise(tmp_path, named):
+    (tmp_path / "r.json").write_text('{"model": "m", "accuracy": 0.5}')
+    with pytest.raises(DataError, match="there is one row"):
+        propose("r.json", tmp_path, named)
+
+
+# -- lines with one score each -----------------------------------------------------------------
+
+
+def lines_with_scores(**fields):
+    """Write two lines, of a verdict and of a cost, for each of 2 rollouts of 8 tasks."""
+    rows = []
+    for number in range(16):
+        rollout = {"rollout_id": f"r{number}", "question_id": f"q{number // 2}"}
+        for name, value in fields.items():
+            rollout[name] = value(number)
+        rows.append({**rollout, "metric": "correct", "value": number % 3 % 2})
+        rows.append({**rollout, "metric": "cost", "value": number * 10})
+    return rows
+
+
+def fields_of(tmp_path, rows):
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "r.jsonl").write_text(text)
+    return propose("r.jsonl", tmp_path).spec.fields
+
+
+def test_the_attempt_of_lines_with_scores_tells_rollouts_apart(tmp_path):
+    fields = fields_of(tmp_path, lines_with_scores(attempt=lambda n: n % 2))
+    assert fields.task == "_line.question_id"
+    assert fields.sample == "_line.attempt"
+
+
+def test_the_model_of_lines_with_scores_is_the_agent(tmp_path):
+    fields = fields_of(tmp_path, lines_with_scores(model=lambda n: "ab"[n % 2]))
+    assert fields.agent == "_line.model"
+
+
+def test_the_question_of_lines_with_scores_is_the_content(tmp_path):
+    fields = fields_of(tmp_path, lines_with_scores(question=lambda n: f"Why {n // 2}?"))
+    assert fields.content == ("_line.question",)
 
 
 def test_objects_by_id_may_hold_some_errors():

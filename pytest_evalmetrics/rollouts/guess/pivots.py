@@ -85,10 +85,15 @@ def pivoted(columns: Mapping[str, SeenColumn], pivot: PivotSpec) -> PivotedRows:
             line_columns[path] = SeenColumn(path=path, values=firsts)
     task = choose_task(line_columns, (), is_nested=False, lists=ListKind.UNKNOWN)
     paths = tuple(_path_of_line(path, by_path) for path in task.paths)
+    sample = task.sample and _path_of_line(task.sample, by_path)
+    agent = task.agent and _path_of_line(task.agent, by_path)
+    content = task.content and _path_of_line(task.content, by_path)
     return PivotedRows(
         columns=seen_columns(list(rows.values())),
         count=len(rows),
-        task=structs.replace(task, paths=paths, sample=None, agent=None, content=None),
+        task=structs.replace(
+            task, paths=paths, sample=sample, agent=agent, content=content
+        ),
     )
 
 

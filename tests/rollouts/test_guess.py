@@ -8,6 +8,7 @@ from pytest_evalmetrics.config.yaml_reader import parse_yaml
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.guess import propose
 from pytest_evalmetrics.rollouts.guess.draft import draft_lines
+from pytest_evalmetrics.rollouts.guess.failed_rows import without_errors
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
@@ -15,7 +16,11 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     task_name,
 )
 from pytest_evalmetrics.rollouts.guess.groups import GroupKind
-from pytest_evalmetrics.rollouts.guess.layouts import ListKind, layouts
+from pytest_evalmetrics.rollouts.guess.layouts import (
+    ListKind,
+    is_table_by_columns,
+    layouts,
+)
 from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
 from pytest_evalmetrics.rollouts.guess.seen_columns import seen_columns
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
@@ -242,6 +247,18 @@ def test_a_field_that_goes_through_few_values_is_shown_in_its_order():
     assert "id is unique in every row, and rep goes through z, b, a again" in reason
 
 
+def test_a_setting_in_prose_numbers_no_attempts():
+    rules = [f"Answer by the rule number {n} of the house" for n in range(3)]
+    rows = [{"id": n, "rule": rules[n % 3]} for n in range(12)]
+    assert task_of(rows).paths == ("id",)
+
+
+def test_the_times_of_two_runs_are_no_part_of_a_task():
+    days = ("2026-05-01", "2026-05-02")
+    rows = [{"question_id": f"q{n // 2}", "day": days[n % 2]} for n in range(8)]
+    assert task_of(rows).paths == ("question_id",)
+
+
 # -- the rows ----------------------------------------------------------------------------------
 
 
@@ -278,6 +295,48 @@ def test_more_lists_than_there_may_be_runs_are_tasks_with_their_attempts():
 
     assert GroupKind.SUBSETS in kinds(20)
     assert kinds(21) == {GroupKind.NONE}
+
+
+def test_rows_that_are_mostly_errors_are_all_kept():
+    rows = [{"id": 1, "score": 1}, {"error": "timeout"}, {"error": "timeout"}]
+    assert without_errors(rows) == rows
+
+
+def test_a_few_errors_are_left_out_of_rows():
+    rows = [{"id": n, "score": 1} for n in range(4)]
+    assert without_errors([*rows, {"error": "timeout"}]) == rows
+
+
+def test_two_rows_of_a_file_are_rows_with_their_lists(tmp_path):
+    attempts = [{"passed": True}, {"passed": False}]
+    rows = [{"task_id": task, "attempts": attempts} for task in ("a", "b")]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "r.jsonl").write_text(text)
+    reasons = propose("r.jsonl", tmp_path).reasons
+    assert reasons[0] == "rows: the objects of the lists at 'attempts'"
+
+
+def test_columns_by_number_are_a_table():
+    assert is_table_by_columns({"id": {"0": "a", "1": "b"}, "ok": {"0": 1, "1": 0}})
+
+
+def test_numbered_objects_of_several_lengths_are_no_table():
+    document = {"q0": {"0": 1, "1": 0}, "q1": {"0": 1}}
+    assert not is_table_by_columns(document)
+
+
+def test_empty_objects_are_no_table():
+    assert not is_table_by_columns({"q0": {}, "q1": {}})
+
+
+def test_lists_of_ids_by_their_verdicts_are_a_layout():
+    found = layouts({"passed": ["a"], "failed": ["b"]}, is_row=False)
+    assert {"passed": 1.0, "failed": 0.0} in [layout.lists for layout in found]
+
+
+def test_lists_of_objects_are_no_lists_of_ids():
+    found = layouts({"passed": [{"id": "a"}], "failed": [{"id": "b"}]}, is_row=False)
+    assert {layout.lists for layout in found} == {None}
 
 
 def test_one_list_is_no_group():

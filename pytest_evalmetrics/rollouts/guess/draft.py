@@ -89,6 +89,4 @@ def _key(line: str) -> str:
 def _with_open_values(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _with_open_values(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_with_open_values(inner) for inner in value]
     return _OpenValue(OPEN) if value == OPEN else value

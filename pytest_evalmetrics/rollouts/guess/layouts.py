@@ -230,7 +230,7 @@ def is_table_by_columns(document: JsonValue) -> bool:
     if not isinstance(document, dict) or len(document) < 2:
         return False
     columns = [value for value in document.values() if isinstance(value, dict)]
-    if len(columns) < len(document) or not columns[0]:
+    if len(columns) < len(document):
         return False
     keys = set(columns[0])
     count_rows = keys == {str(number) for number in range(len(keys))}

@@ -13,6 +13,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
     reward_name,
+    says_direction,
     task_name,
 )
 from pytest_evalmetrics.rollouts.guess.groups import GroupKind
@@ -21,7 +22,8 @@ from pytest_evalmetrics.rollouts.guess.layouts import (
     is_table_by_columns,
     layouts,
 )
-from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
+from pytest_evalmetrics.rollouts.guess.pivots import pivot_of
+from pytest_evalmetrics.rollouts.guess.rewards import OPEN, Sentinel, choose_reward
 from pytest_evalmetrics.rollouts.guess.seen_columns import seen_columns
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
 from pytest_evalmetrics.rollouts.guess.tasks import choose_task
@@ -173,6 +175,43 @@ def test_words_without_the_name_of_a_score_are_no_verdict_with_an_unknown_one():
     assert choice.candidates == ()
 
 
+def test_a_number_far_above_all_others_may_mean_not_judged():
+    choice = reward_of([{"score": value} for value in (0.5, 999.0, 0.25, 0.75, 999.0)])
+    assert choice.chosen.sentinel == Sentinel(value=999.0, count=2)
+
+
+def test_a_number_that_is_all_there_is_is_no_sentinel():
+    assert reward_of([{"score": 999.0}] * 3).candidates[0].sentinel is None
+
+
+def test_a_mix_of_numbers_and_texts_is_no_example_of_texts():
+    choice = reward_of([{"score": value} for value in (1, "very good", "rather bad")])
+    assert choice.question == "no field looks like a reward: name its path"
+
+
+def test_rewards_of_one_value_are_known_by_their_names():
+    choice = reward_of([{"score": 1.0, "wer": 0.25, "fluency": 0.5}] * 3)
+    assert choice.constants == ("score",)
+
+
+def test_a_reward_that_varies_leaves_no_constant_ones():
+    assert (
+        reward_of([{"score": n / 8, "passed": True} for n in range(4)]).constants == ()
+    )
+
+
+def test_equal_rewards_of_one_value_are_one():
+    assert reward_of([{"reward": 1, "passed": True}] * 3).constants == ("reward",)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [("higher_is_better", True), ("better", False), ("higher", False)],
+)
+def test_what_says_which_way_a_score_is_better(path, says):
+    assert says_direction(path) is says
+
+
 # -- the task ----------------------------------------------------------------------------------
 
 
@@ -257,6 +296,11 @@ def test_the_times_of_two_runs_are_no_part_of_a_task():
     days = ("2026-05-01", "2026-05-02")
     rows = [{"question_id": f"q{n // 2}", "day": days[n % 2]} for n in range(8)]
     assert task_of(rows).paths == ("question_id",)
+
+
+def test_two_fields_that_name_the_task_are_its_parts():
+    rows = [{"task": "ab"[n // 3], "question_id": f"q{n % 3}"} for n in range(6)]
+    assert task_of(rows).paths == ("task", "question_id")
 
 
 # -- the rows ----------------------------------------------------------------------------------
@@ -387,6 +431,11 @@ def fields_of(tmp_path, rows):
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / "r.jsonl").write_text(text)
     return propose("r.jsonl", tmp_path).spec.fields
+
+
+def test_names_of_single_lines_are_no_scores_of_a_task():
+    rows = [{"group": "ab"[n % 2], "metric": f"m{n}", "value": n} for n in range(6)]
+    assert pivot_of(seen_columns(rows)) is None
 
 
 def test_the_attempt_of_lines_with_scores_tells_rollouts_apart(tmp_path):

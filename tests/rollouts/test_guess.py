@@ -200,6 +200,23 @@ def test_a_reward_that_varies_leaves_no_constant_ones():
     )
 
 
+def test_rewards_that_vary_are_not_constant_ones():
+    choice = reward_of([{"score": n / 8, "correct": n % 2} for n in range(4)])
+    assert choice.chosen is None
+    assert choice.constants == ()
+
+
+def test_a_reward_of_one_value_in_few_rows_is_no_constant_one():
+    rows = [{"score": 1.0 if n < 2 else None, "note": "x"} for n in range(8)]
+    assert reward_of(rows).constants == ()
+
+
+def test_words_of_one_value_are_no_reward_without_a_name_of_one():
+    choice = reward_of([{"flag": "pass"}] * 3)
+    assert choice.question == "flag (pass)?"
+    assert choice.constants == ()
+
+
 def test_equal_rewards_of_one_value_are_one():
     assert reward_of([{"reward": 1, "passed": True}] * 3).constants == ("reward",)
 

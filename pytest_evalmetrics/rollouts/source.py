@@ -225,7 +225,7 @@ def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
         token = match.group()
         if token in (b"{", b"["):
             in_list = bool(opened) and opened[-1][0] == b"["
-            path = opened[-1][1] if in_list else _joined(path, key)
+            path = opened[-1][1] if in_list else _below(path, key)
             opened.append((token, path))
             key = ""
         elif token in (b"}", b"]"):
@@ -235,7 +235,7 @@ def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
                 return frozenset(keys), True
             path = opened[-1][1] if opened else ""
         elif token == b":":
-            if path.count(".") < _KEY_DEPTH - 1:
+            if not _is_deep(path):
                 keys.add(_joined(path, key))
         else:
             key = token[1:].removesuffix(b'"').decode(errors="replace")
@@ -244,6 +244,17 @@ def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
 
 def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
+
+
+def _is_deep(path: str) -> bool:
+    """Whether the keys at a path are too deep to be listed."""
+    return path.count(".") >= _KEY_DEPTH - 1
+
+
+def _below(path: str, key: str) -> str:
+    """Return the path of what a key holds; below a deep one it no longer matters."""
+    # else a million objects in each other have paths of gigabytes
+    return path if _is_deep(path) else _joined(path, key)
 
 
 class SourceRow(msgspec.Struct, frozen=True):

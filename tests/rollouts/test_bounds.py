@@ -57,19 +57,32 @@ BOMBS = {
 }
 
 
+def peak_of_reading(path, names):
+    """Read files in a process of its own; return its peak in MiB, and what each said."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    read = [sys.executable, "-c", _READ, *names]
+    out = subprocess.check_output(read, cwd=path, env=env, text=True)
+    return json.loads(out)
+
+
 def test_a_bomb_is_refused_soon_and_in_little_memory(tmp_path):
     """320 MiB are enough: what is read does not depend on what follows."""
     for name, (start, text, _) in BOMBS.items():
         bomb(tmp_path / name, start, text)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    read = [sys.executable, "-c", _READ, *BOMBS]
-    out = subprocess.check_output(read, cwd=tmp_path, env=env, text=True)
-    mebibytes, results = json.loads(out)
+    mebibytes, results = peak_of_reading(tmp_path, BOMBS)
     assert mebibytes < 260
     for name, (_, _, bound) in BOMBS.items():
         message, seconds = results[name]
         assert bound in message
         assert seconds < 10
+
+
+def test_a_million_objects_in_each_other_are_refused_in_little_memory(tmp_path):
+    text = '{"a": ' * 1_000_000 + "1" + "}" * 1_000_000
+    (tmp_path / "nested.json").write_text(text)
+    mebibytes, refused = peak_of_reading(tmp_path, ["nested.json"])
+    assert list(refused) == ["nested.json"]
+    assert mebibytes < 260
 
 
 def test_the_bounds_can_be_set(folder, monkeypatch):

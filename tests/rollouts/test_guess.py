@@ -12,6 +12,7 @@ from pytest_evalmetrics.rollouts.guess.failed_rows import without_errors
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
+    counts_tasks,
     reward_name,
     says_direction,
     task_name,
@@ -229,6 +230,27 @@ def test_what_says_which_way_a_score_is_better(path, says):
     assert says_direction(path) is says
 
 
+@pytest.mark.parametrize("error", ["stderr", "n_samples"])
+def test_a_score_beside_its_error_or_its_tasks_may_be_a_mean(error):
+    rows = [{"score": n / 8, error: n + 2} for n in range(1, 5)]
+    question = f"score (with {error}: a mean over several tasks?)?"
+    assert reward_of(rows).question == question
+
+
+@pytest.mark.parametrize("error", ["stderr", "n_samples"])
+def test_an_error_in_another_object_says_nothing_of_a_score(error):
+    rows = [{"score": n / 8, "load": {error: n + 2}} for n in range(1, 5)]
+    assert reward_of(rows).chosen.path == "score"
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [("n", True), ("n_samples", True), ("samples", False), ("load_samples", False)],
+)
+def test_what_counts_the_tasks_of_a_mean(path, counts):
+    assert counts_tasks(path) is counts
+
+
 # -- the task ----------------------------------------------------------------------------------
 
 
@@ -318,6 +340,33 @@ def test_the_times_of_two_runs_are_no_part_of_a_task():
 def test_two_fields_that_name_the_task_are_its_parts():
     rows = [{"task": "ab"[n // 3], "question_id": f"q{n % 3}"} for n in range(6)]
     assert task_of(rows).paths == ("task", "question_id")
+
+
+def rows_below_titles(ids):
+    return [
+        {"_parent": {"title": title}, "id": id_}
+        for title, ids_of_title in zip(("one", "two"), ids, strict=True)
+        for id_ in ids_of_title
+    ]
+
+
+def test_the_same_ids_below_several_titles_are_a_question():
+    rows = rows_below_titles(["abc", "abc"])
+    choice = choose_task(
+        seen_columns(rows), (), is_nested=False, lists=ListKind.UNKNOWN
+    )
+    assert (choice.paths, choice.is_open) == ((), True)
+    assert choice.question == (
+        "[_parent.title, id], or id if each _parent.title is an attempt?"
+    )
+
+
+def test_ids_of_their_own_below_several_titles_are_the_task():
+    rows = rows_below_titles(["abc", "def"])
+    choice = choose_task(
+        seen_columns(rows), (), is_nested=False, lists=ListKind.UNKNOWN
+    )
+    assert choice.paths == ("id",)
 
 
 # -- the rows ----------------------------------------------------------------------------------

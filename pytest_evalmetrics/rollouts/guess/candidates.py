@@ -118,7 +118,7 @@ def _task(
 ) -> TaskChoice:
     """Choose the task: by the keys around the rows, or among their `own` fields."""
     if layout.keyed and layout.kind in (GroupKind.TASKS, GroupKind.UNKNOWN):
-        return task_of_groups(layout, columns)
+        return task_of_groups(layout.kind, layout.keyed, columns)
     question = question_of_keys(layout, columns)
     if question and layout.kind is GroupKind.SUBSETS:
         return open_task(question)

@@ -279,15 +279,17 @@ def open_task(question: str) -> TaskChoice:
     return TaskChoice(paths=(), reason=reason, question=question, is_open=True)
 
 
-def task_of_groups(layout: Layout, columns: Mapping[str, SeenColumn]) -> TaskChoice:
+def task_of_groups(
+    kind: GroupKind, keyed: str, columns: Mapping[str, SeenColumn]
+) -> TaskChoice:
     """Choose the task of objects of objects: the outer keys, if the inner ones name attempts."""
     tasks = columns[GROUP]
-    names = sorted(set(columns[layout.keyed or GROUP].texts))
+    names = sorted(set(columns[keyed].texts))
     shown = listed(names, _NAMES)
-    if layout.kind is GroupKind.TASKS:
+    if kind is GroupKind.TASKS:
         reason = f"task: {GROUP}, {many(tasks.distinct, 'value')}; attempts: {shown}"
         return TaskChoice(paths=(GROUP,), reason=reason)
-    both = f"[{GROUP}, {layout.keyed}]"
+    both = f"[{GROUP}, {keyed}]"
     return TaskChoice(
         paths=(),
         reason=f"task: not clear, each of the {tasks.distinct} objects has {shown}",

@@ -382,6 +382,21 @@ def test_the_outermost_rows_come_first():
     ]
 
 
+def test_lists_in_rows_by_key_name_the_layout_of_those_rows():
+    row = {"ok": True, "messages": [{"role": "user"}]}
+    document = {"results": {"q0": row, "q1": row}}
+    inner = [layout for layout in layouts(document, is_row=False) if layout.is_inner]
+    assert [layout.outer for layout in inner] == [("results", "id")]
+
+
+def test_lists_of_rows_with_other_fields_are_no_group():
+    answers = [{"id": "a", "ok": True}, {"id": "b", "ok": False}]
+    prices = [{"id": "x", "price": 1}, {"id": "y", "price": 2}]
+    document = {"answers": answers, "prices": prices}
+    kinds = {layout.kind for layout in layouts(document, is_row=False)}
+    assert kinds == {GroupKind.NONE}
+
+
 def test_lists_of_the_same_tasks_are_runs_and_others_are_subsets():
     def kind(first, second):
         lists = {"a": [{"id": i} for i in first], "b": [{"id": i} for i in second]}

@@ -337,6 +337,11 @@ def test_the_times_of_two_runs_are_no_part_of_a_task():
     assert task_of(rows).paths == ("question_id",)
 
 
+def test_the_id_of_a_sample_that_is_the_task_is_no_attempt():
+    choice = task_of([{"sample_id": n, "ok": n % 2} for n in range(4)])
+    assert (choice.paths, choice.sample) == (("sample_id",), None)
+
+
 def test_two_fields_that_name_the_task_are_its_parts():
     rows = [{"task": "ab"[n // 3], "question_id": f"q{n % 3}"} for n in range(6)]
     assert task_of(rows).paths == ("task", "question_id")
@@ -387,6 +392,12 @@ def test_lists_in_rows_by_key_name_the_layout_of_those_rows():
     document = {"results": {"q0": row, "q1": row}}
     inner = [layout for layout in layouts(document, is_row=False) if layout.is_inner]
     assert [layout.outer for layout in inner] == [("results", "id")]
+
+
+def test_rows_by_key_at_the_top_have_no_path():
+    row = {"ok": True, "note": "x"}
+    keyed = [one for one in layouts({"q0": row, "q1": row}, is_row=False) if one.keyed]
+    assert [(layout.rows, layout.keyed) for layout in keyed] == [(None, "id")]
 
 
 def test_lists_of_rows_with_other_fields_are_no_group():

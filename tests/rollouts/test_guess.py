@@ -166,6 +166,16 @@ def test_a_partial_pass_beside_an_error_of_a_mean_is_a_verdict():
     assert reward_of(rows).chosen.path == "verdict"
 
 
+def test_unknown_words_that_recur_are_a_verdict_of_unknown_worth():
+    choice = reward_of([{"verdict": word} for word in ("meh", "hm") * 2])
+    assert choice.chosen.points == {"hm": OPEN, "meh": OPEN}
+
+
+@pytest.mark.parametrize("words", [("meh", "hm", "so"), ("meh",) * 4])
+def test_unknown_words_that_do_not_tell_rows_apart_are_no_verdict(words):
+    assert reward_of([{"verdict": word} for word in words]).candidates == ()
+
+
 def test_words_under_the_name_of_a_score_may_be_of_unknown_worth():
     choice = reward_of([{"quality": word} for word in ("good", "bad", "fail", "meh")])
     assert choice.chosen.points["meh"] == OPEN
@@ -486,6 +496,22 @@ def test_two_rows_are_enough_for_a_proposal(tmp_path):
     )
     proposal = propose("r.jsonl", tmp_path)
     assert (proposal.spec.fields.task, proposal.reward) == ("id", "score")
+
+
+def test_random_ids_beside_a_question_s_own_are_no_task(tmp_path):
+    subsets = {
+        subset: [
+            {
+                "id": f"{place}{n}00aaaa-1111-4222-8333-{n:012x}",
+                "question_id": f"{subset}-{n}",
+                "score": n / 8,
+            }
+            for n in range(3)
+        ]
+        for place, subset in enumerate(("sums", "roots"))
+    }
+    (tmp_path / "r.json").write_text(json.dumps(subsets))
+    assert propose("r.json", tmp_path).spec.fields.task == "question_id"
 
 
 def test_one_row_is_enough_where_its_fields_are_named(tmp_path):

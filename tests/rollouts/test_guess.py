@@ -173,7 +173,8 @@ def test_unknown_words_that_recur_are_a_verdict_of_unknown_worth():
 
 @pytest.mark.parametrize("words", [("meh", "hm", "so"), ("meh",) * 4])
 def test_unknown_words_that_do_not_tell_rows_apart_are_no_verdict(words):
-    assert reward_of([{"verdict": word} for word in words]).candidates == ()
+    choice = reward_of([{"verdict": word} for word in words])
+    assert (choice.chosen, choice.candidates) == (None, ())
 
 
 def test_words_under_the_name_of_a_score_may_be_of_unknown_worth():

@@ -398,6 +398,12 @@ def test_the_outermost_rows_come_first():
     ]
 
 
+def test_a_list_in_rows_is_no_list_beside_others():
+    rows = [{"id": n, "messages": [{"role": "user"}]} for n in range(3)]
+    found = list(layouts({"results": rows}, is_row=False))
+    assert [layout.rows for layout in found if layout.is_list] == ["results"]
+
+
 def test_lists_in_rows_by_key_name_the_layout_of_those_rows():
     row = {"ok": True, "messages": [{"role": "user"}]}
     document = {"results": {"q0": row, "q1": row}}

@@ -73,6 +73,21 @@ def squares(values: NDArray[np.float64]) -> float:
     return total(values * values)
 
 
+def cubes(values: NDArray[np.float64]) -> float:
+    """Sum the cubes of a vector, whose power function differs between versions of NumPy."""
+    return total(values * values * values)
+
+
+def fourth_powers(values: NDArray[np.float64]) -> float:
+    """Sum the fourth powers of a vector, see `cubes`."""
+    return squares(values * values)
+
+
+def logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the logarithms of a vector, which NumPy computes as the processor allows."""
+    return np.array([math.log(value) for value in values.tolist()], dtype=np.float64)
+
+
 def row_totals(block: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum each row of a matrix, shape (rows,)."""
     if block.shape[1] <= _STRETCH:

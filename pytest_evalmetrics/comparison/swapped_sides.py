@@ -19,6 +19,7 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.comparison import TestResult
+from pytest_evalmetrics.sums import fourth_powers, squares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -233,7 +234,7 @@ def _with_resampled_ends(
 
 def _carriers(influence: Floats) -> float:
     rest = influence - influence.mean()
-    return float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
+    return squares(rest) ** 2 / (fourth_powers(rest) or 1.0)
 
 
 def reached(

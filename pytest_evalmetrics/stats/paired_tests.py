@@ -28,7 +28,7 @@ from pytest_evalmetrics.stats.means import (
     sums_of_codes,
     t_interval,
 )
-from pytest_evalmetrics.sums import squares, total
+from pytest_evalmetrics.sums import cubes, squares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -256,7 +256,7 @@ def shift_of_skew(x: ArrayLike, t: float) -> float:
     variance = squares(rest) / n
     if not variance > 0:
         return 0.0
-    skew = total(rest**3) / n / variance**1.5
+    skew = cubes(rest) / n / variance**1.5
     return float(max(skew, 0.0) * (1 + 2 * t * t) / (6 * math.sqrt(n)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.stats.distributions import normal_ppf, normal_sf, t_ppf
 from pytest_evalmetrics.stats.proportions import quantile7
+from pytest_evalmetrics.sums import cubes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ def bootstrap_interval(
     squares = float((influence**2).sum())
     acceleration = 0.0
     if squares > 0:
-        acceleration = float((influence**3).sum()) / (6 * squares**1.5)
+        acceleration = cubes(influence) / (6 * squares**1.5)
     t = t_ppf(1 - tail, units - 1)
     z = -t * math.sqrt(units / (units - 1))
     low, high = _accelerated(draws, z, bias=bias, acceleration=acceleration)

@@ -20,7 +20,13 @@ from pytest_evalmetrics.stats.basics import vector
 from pytest_evalmetrics.stats.distributions import t_ppf
 from pytest_evalmetrics.stats.means import codes_of, sums_of_codes, t_interval
 from pytest_evalmetrics.stats.proportions import clopper_pearson
-from pytest_evalmetrics.sums import mean_of, squares, total
+from pytest_evalmetrics.sums import (
+    cubes,
+    fourth_powers,
+    logarithms,
+    mean_of,
+    squares,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -68,10 +74,10 @@ def skewed_rate_interval(
 
 def _kurtosis_about_0(errors: Floats) -> float:
     """Return the fourth moment of errors in their variance; 1 without spread."""
-    variance = float((errors**2).mean())
+    variance = squares(errors) / errors.size
     if not variance > 0:
         return 1.0
-    return float((errors**4).mean()) / variance**2
+    return fourth_powers(errors) / errors.size / variance**2
 
 
 def _df_of_variance(df: float, kurtosis: float, units: int) -> float:
@@ -153,8 +159,8 @@ def _shape_of(values: Floats) -> _Shape:
     # fourth powers of large numbers would overflow
     rest /= largest
     variance = squares(rest) / rest.size
-    skew = total(rest**3) / rest.size / variance**1.5
-    kurtosis = total(rest**4) / rest.size / variance**2
+    skew = cubes(rest) / rest.size / variance**1.5
+    kurtosis = fourth_powers(rest) / rest.size / variance**2
     return _Shape(skew=skew, kurtosis=kurtosis)
 
 
@@ -181,7 +187,7 @@ def _lognormal_upper(values: Floats, level: float) -> float:
     """Return the upper end of the mean of values that may be lognormal; -inf of others."""
     if not values.min() > 0:
         return -math.inf
-    logs = np.log(values)
+    logs = logarithms(values)
     n = logs.size
     middle = mean_of(logs)
     variance = squares(logs - middle) / (n - 1)

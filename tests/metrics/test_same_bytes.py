@@ -65,3 +65,12 @@ def test_what_does_not_fit_into_a_float_is_infinite():
     with np.errstate(over="ignore", invalid="ignore"):
         assert sums.total(np.full(20_000, 1e308)) == math.inf
         assert math.isnan(sums.total(np.repeat([math.inf, -math.inf], 10_000)))
+
+
+def test_powers_and_logarithms_are_those_of_python():
+    values = np.array([0.1, 0.7, 1.3])
+    assert sums.cubes(values) == 0.1 * 0.1 * 0.1 + 0.7 * 0.7 * 0.7 + 1.3 * 1.3 * 1.3
+    fourth = [value * value * (value * value) for value in values.tolist()]
+    assert sums.fourth_powers(values) == sum(fourth)
+    logs = [math.log(0.1), math.log(0.7), math.log(1.3)]
+    assert sums.logarithms(values).tolist() == logs

@@ -47,9 +47,8 @@ class EvalMetricsError(Exception):
     where that is known: the URL of an endpoint, or the name of a secret.
     """
 
-    failure: Failure | None = (
-        None  # what pytest shows, where that is not the text alone
-    )
+    # what pytest shows, where that is not the text alone
+    failure: Failure | None = None
 
     def __init__(
         self,

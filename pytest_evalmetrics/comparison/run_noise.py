@@ -375,16 +375,19 @@ def _beside_tasks(
 ) -> RunNoise:
     """Let a prediction by earlier runs be no surer than the tasks, whose error is `se`."""
     error = math.sqrt(seen.variance * factor)
-    sd = math.sqrt(max(seen.variance - seen.se**2, 0.0)) if seen.se >= 0 else noise.sd
+    sd = noise.sd
+    if seen.se >= 0:
+        beyond_tasks = seen.variance - seen.se**2
+        sd = math.sqrt(max(beyond_tasks, 0.0))
     of_tasks = -normal_ppf(alpha) * se
     exceeded = max(noise.beyond, of_tasks)
-    half = max(
-        t_ppf(0.5 + level / 2, seen.df) * error, normal_ppf(0.5 + level / 2) * se
-    )
+    upper = 0.5 + level / 2
+    half_of_runs = t_ppf(upper, seen.df) * error
+    half_of_tasks = normal_ppf(upper) * se
     return structs.replace(
         noise,
         sd=_six_digits(sd),
-        half=_six_digits(half),
+        half=_six_digits(max(half_of_runs, half_of_tasks)),
         wider=_six_digits(exceeded / of_tasks),
         beyond=_six_digits(math.sqrt(max(exceeded**2 - of_tasks**2, 0.0))),
         short=_six_digits(-normal_ppf(_SHORT) * sd * math.sqrt(factor)),

@@ -96,7 +96,9 @@ class Median(MeanReward):
         # numpy sorts short rows faster than it finds their middle
         ordered = np.sort(values, axis=-1)
         tasks = ordered.shape[-1]
-        middle: Floats = (ordered[..., (tasks - 1) // 2] + ordered[..., tasks // 2]) / 2
+        lower = ordered[..., (tasks - 1) // 2]
+        upper = ordered[..., tasks // 2]
+        middle: Floats = (lower + upper) / 2
         return middle
 
     def combine_weighted(self, values: Floats, times: Floats) -> Floats:

@@ -196,8 +196,9 @@ class _Observed(msgspec.Struct, frozen=True):
         values = self._of_held(parts.values)
         mean = stats.ratio_mean(tops, bottoms, self.clusters)
         bounded = self.metric.bounded or self.ends == _UNIT
-        same_weight = self.clusters is None and (bottoms == bottoms[0]).all()
-        all_or_none = same_weight and ((values == 0) | (values == 1)).all()
+        is_plain_mean = (bottoms == bottoms[0]).all()
+        are_alike = is_plain_mean and self.clusters is None
+        all_or_none = are_alike and ((values == 0) | (values == 1)).all()
         if bounded and (all_or_none or not mean.se > 0):
             share = min(max(mean.mean, 0.0), 1.0)
             passed = share * mean.units
@@ -220,7 +221,6 @@ class _Observed(msgspec.Struct, frozen=True):
             low = min(low, exact_low)
             high = max(high, exact_high)
         if not bounded:
-            is_plain_mean = (bottoms == bottoms[0]).all()
             low, high = stats.skewed_mean_interval(
                 mean,
                 tops - mean.mean * bottoms,

@@ -58,9 +58,8 @@ class ScoreSummary(msgspec.Struct, frozen=True):
         Bin, ...
     ] = ()  # ten of equal width; the last one includes its upper bound
     rubric_distribution: tuple[RubricCount, ...] = ()
-    mode_category: str | None = (
-        None  # the most frequent label, of several the first by name
-    )
+    # the most frequent label, of several the first by name
+    mode_category: str | None = None
     agreement: Agreement | None = None
 
 

@@ -135,14 +135,14 @@ class Columns:
         for nodes in self._mapped.values() if self._lenient else ():
             for node in nodes:
                 node.verdicts = True
-        self._scores: dict[
-            str, None
-        ] = {}  # names, in the order of their first appearance
+        # names, in the order of their first appearance
+        self._scores: dict[str, None] = {}
         self._usage: dict[str, None] = {}
-        self._learnt = self._reported = 0  # rows, or columns of a table
-        self._hashed: dict[
-            tuple[str | None, TaskId], int
-        ] = {}  # checksums of contents as written
+        # rows, or columns of a table
+        self._learnt = 0
+        self._reported = 0
+        # checksums of contents as written
+        self._hashed: dict[tuple[str | None, TaskId], int] = {}
 
     def _declare(self, path: str, *, whole: bool = False) -> list[Node]:
         """Declare a place to be read; a whole one is read as text unless its value is needed."""

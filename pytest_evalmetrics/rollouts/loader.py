@@ -53,15 +53,13 @@ class Request(msgspec.Struct, frozen=True):
     )  #: The paths within a row that the benchmark file gives.
     scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
     categories: tuple[str, ...] = ()  #: The fields that are kept as labels.
-    by_position: bool = (
-        False  #: Whether each row is a task of its own, whose id is its position.
-    )
+    #: Whether each row is a task of its own, whose id is its position.
+    by_position: bool = False
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
     #: The scores of ``map:``, ``missing:``, ``all:`` and ``any:``, for the loaders of tools.
     derived: tuple[DerivedScore, ...] = ()
-    decimal: str | None = (
-        None  #: The decimal sign of numbers that are text, if declared.
-    )
+    #: The decimal sign of numbers that are text, if declared.
+    decimal: str | None = None
 
 
 class NotFinite(msgspec.Struct, frozen=True):
@@ -138,9 +136,8 @@ class Chunk(msgspec.Struct, frozen=True):
     retried: Sequence[int] = ()
     #: Whether an environment may deal each rollout of a task another question.
     dealt: bool = False
-    positional: bool = (
-        False  #: Whether task ids are positions in a data set rather than names.
-    )
+    #: Whether task ids are positions in a data set rather than names.
+    positional: bool = False
     #: The scorers as the file describes them: name, setting and value; the scores that one gave
     #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()

@@ -44,9 +44,8 @@ class Node:
     ignored: bool = False
     verdicts: bool = False  # lists of numbers are read
     kinds: int = 0  # of the values so far
-    not_number: tuple[int, int] | None = (
-        None  # where text, an object or a list was first
-    )
+    # where text, an object or a list was first
+    not_number: tuple[int, int] | None = None
     fields: dict[str, Node] = dataclass_field(default_factory=dict)
     items: dict[int, Node] = dataclass_field(default_factory=dict)
 

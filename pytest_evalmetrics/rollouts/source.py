@@ -280,12 +280,10 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     url: str | None = None
     # the file's status before it was read; None if the file system has none
     stamp: tuple[int, ...] | None = None
-    data: bytes | None = (
-        None  # of a small file, or of rows that the benchmark file holds
-    )
-    counts: Literal["line", "row"] | None = (
-        None  # the unit of places, if rows are not as written
-    )
+    # of a small file, or of rows that the benchmark file holds
+    data: bytes | None = None
+    # the unit of places, if rows are not as written
+    counts: Literal["line", "row"] | None = None
 
     @cached_property
     def keys(self) -> frozenset[str]:

@@ -418,9 +418,10 @@ def _evidence(table: RolloutTable, column: NDArray[np.float64]) -> dict[str, str
     """Say what was read: rows, tasks, rewards."""
     tasks = {name for _, part in table.by_agent() for name in part.tasks}
     given = column[np.isfinite(column)]
+    first = listed(in_natural_order(map(str, tasks)), 3)
     evidence = {
         "rows": many(len(table), "row"),
-        "task": f"{many(len(tasks), 'task')} ({listed(in_natural_order(map(str, tasks)), 3)})",
+        "task": f"{many(len(tasks), 'task')} ({first})",
     }
     if len(given):
         evidence["reward"] = (

@@ -256,8 +256,9 @@ def shift_of_skew(x: ArrayLike, t: float) -> float:
     variance = squares(rest) / n
     if not variance > 0:
         return 0.0
-    skew = cubes(rest) / n / variance**1.5
-    return float(max(skew, 0.0) * (1 + 2 * t * t) / (6 * math.sqrt(n)))
+    skew: float = max(cubes(rest) / n / variance**1.5, 0.0)
+    correction = (1 + 2 * t * t) / (6 * math.sqrt(n))
+    return skew * correction
 
 
 # -- the mean of differences that are clipped from above ---------------------------------------

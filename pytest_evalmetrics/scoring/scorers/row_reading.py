@@ -74,6 +74,10 @@ def as_text(value: object, what: str) -> str:
     """Return a value that is text."""
     if not isinstance(value, str):
         hint = "a template can make one: {{ item.answer | string }}"
+        if value is None:
+            hint = (
+                "where that is meant, a template says so: {{ ... | default('none') }}"
+            )
         raise unexpected("no-text", what, value, "text", hint)
     return value
 

@@ -6,7 +6,8 @@ import sys
 import pytest
 from scoring.scorers.offline import entry, make, recorded, refusal, row
 
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import EvalMetricsError, RowError
+from pytest_evalmetrics.scoring.scorers.row_reading import as_text
 
 SPEC = entry(type="exact-match")
 
@@ -87,6 +88,14 @@ def test_templates_replace_the_default_fields():
 )
 def test_failed_rows(item, message):
     assert refusal(SPEC, recorded(item)).startswith(message)
+
+
+def test_a_null_is_not_turned_into_the_word_none():
+    with pytest.raises(RowError) as refused:
+        as_text(None, "the reference")
+    assert refused.value.hint == (
+        "where that is meant, a template says so: {{ ... | default('none') }}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -380,25 +380,32 @@ class _JoinedValues(msgspec.Struct, frozen=True):
 
 def _joined_values(text: str, error: json.JSONDecodeError) -> _JoinedValues | None:
     """Recognise several JSON values on one line: `error` found more behind the first."""
-    is_whole = error.msg.startswith("Extra data")
+    first = text[: error.pos]
+    if not _is_json(first):
+        return None
     rest = text[error.pos :].lstrip()
-    is_on_next_line = "\n" in text[len(text[: error.pos].rstrip()) : error.pos]
-    if is_whole and rest.startswith("[") and is_on_next_line:
-        return _JoinedValues(
-            message=_SECOND_ARRAY,
-            hint=_JOIN_ARRAYS,
-        )
-    if is_whole and rest.startswith(("{", "[")):
+    gap = first[len(first.rstrip()) :]
+    if rest.startswith("[") and "\n" in gap:
+        return _JoinedValues(message=_SECOND_ARRAY, hint=_JOIN_ARRAYS)
+    if rest.startswith(("{", "[")):
         return _JoinedValues(
             message="two JSON values stand on one line, with no line break between them",
             hint="write one a line: jq -c . FILE > rows.jsonl",
         )
-    if is_whole and rest.startswith(","):
+    if rest.startswith(","):
         return _JoinedValues(
             message="a comma follows the JSON value, as in an array",
             hint="write one value a line without commas, or all in one array: [ ... ]",
         )
     return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_last(row: SourceRow, source: Source) -> bool:

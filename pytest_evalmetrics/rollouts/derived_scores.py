@@ -67,17 +67,13 @@ class DerivedScore(msgspec.Struct, frozen=True):
             return None
         numbers: list[float] = []
         for path, value in zip(self.paths, values, strict=True):
-            if isinstance(value, int | float):
-                numbers.append(value)
-            else:
-                message = f"{path!r} is {short(value_text(value))}; expected a number"
-                hint = (
-                    f"say what texts are worth: map: {{{self.name}: {{TEXT: NUMBER}}}}"
-                )
-                raise _error(at, ("fields", self.name), message, hint)
+            if not isinstance(value, int | float):
+                raise self._no_number(path, value, at)
+            numbers.append(value)
         return min(numbers) if self.join is Join.LEAST else max(numbers)
 
     def _number(self, value: JsonValue, at: str) -> JsonValue:
+        """Take a value as ``map:`` and ``missing:`` say; each of a list of attempts."""
         if isinstance(value, list) and len(self.paths) == 1:
             return [self._number(verdict, at) for verdict in value]
         text = value_text(value)
@@ -87,19 +83,34 @@ class DerivedScore(msgspec.Struct, frozen=True):
             return value
         if value is None and "null" not in self.points:
             return None
-        number = approximate(text) if isinstance(value, str) else math.nan
-        if text not in self.points and math.isfinite(number):
-            text = value_text(number)  # 1.000 is the code 1
-        if text not in self.points:
-            guess = did_you_mean(text, self.points, what="it has")
-            entry = f"map: {{{self.name}: {{{json.dumps(text)[:_SHOWN]}: null}}}}"
-            message = f"no number for {short(text)}; {guess}"
-            hint = f"add it, or null where it is none: {entry}"
-            if isinstance(value, int | float) and not self._worths:
-                unjudged = ", ".join(self.points)
-                hint = f"numbers that mean not judged are missing: [{unjudged}]"
-            raise _error(at, ("map", self.name), message, hint)
-        return self.points[text]
+        key = self._key(value, text)
+        if key not in self.points:
+            raise self._no_points(value, key, at)
+        return self.points[key]
+
+    def _key(self, value: JsonValue, text: str) -> str:
+        """Return the key of ``map:`` for a value; 1.000 is the code 1."""
+        if text in self.points or not isinstance(value, str):
+            return text
+        number = approximate(text)
+        return value_text(number) if math.isfinite(number) else text
+
+    def _no_points(self, value: JsonValue, text: str, at: str) -> ShapeError:
+        """Make the error of a value that ``map:`` has no number for."""
+        guess = did_you_mean(text, self.points, what="it has")
+        message = f"no number for {short(text)}; {guess}"
+        entry = f"map: {{{self.name}: {{{json.dumps(text)[:_SHOWN]}: null}}}}"
+        hint = f"add it, or null where it is none: {entry}"
+        if isinstance(value, int | float) and not self._worths:
+            unjudged = ", ".join(self.points)
+            hint = f"numbers that mean not judged are missing: [{unjudged}]"
+        return _error(at, ("map", self.name), message, hint)
+
+    def _no_number(self, path: str, value: JsonValue, at: str) -> ShapeError:
+        """Make the error of a value that is no number among several of a row."""
+        message = f"{path!r} is {short(value_text(value))}; expected a number"
+        hint = f"say what texts are worth: map: {{{self.name}: {{TEXT: NUMBER}}}}"
+        return _error(at, ("fields", self.name), message, hint)
 
     @property
     def _worths(self) -> list[float]:

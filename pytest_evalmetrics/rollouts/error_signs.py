@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Chunk
+    from pytest_evalmetrics.rollouts.not_judged import RolloutError
 
     #: A value of a row; a struct where only some parts of an object or a list were read.
     Decoded: TypeAlias = JsonValue | msgspec.Struct
@@ -42,9 +43,8 @@ class _Holder(msgspec.Struct, frozen=True):
 
     #: The places that may state an error, by their paths within it.
     places: Mapping[str, list[Node]]
-    scores: (
-        frozenset[str] | None
-    )  # those that it holds; None for the row, which holds all
+    #: The scores that it holds; None for the row, which holds all.
+    scores: frozenset[str] | None
 
     def holds(self, score: str) -> bool:
         """Check whether an error here is one of a score."""
@@ -103,24 +103,14 @@ def _voided(
     held = [name for name in rewards if name in chunk.scores and holder.holds(name)]
     if not held or not holder.is_met:
         return chunk
-    columns = {
-        name: np.array(column)
-        for name, column in chunk.scores.items()
-        if holder.holds(name)
-    }
+    scores = _Scores(chunk, holder, held)
     failures: list[Failure] = []
     retried: list[int] = []
     for row, signs in holder.signs_of_rows(values_at):
         error = error_in(signs)
         if error is None:
             continue
-        scores = _scores_of(columns, row)
-        kept = judged(scores, error, held)
-        for name, value in scores.items():
-            # beside a judged zero, other numbers may be counts of the rollout
-            if kept[name] is None and (error.voids or not value):
-                columns[name][row] = np.nan
-        graded = any(is_verdict(kept[name]) for name in held)
+        graded = scores.void(row, error)
         message = shortened(" ".join(error.message.split()), _SHOWN)
         failures.append(Failure(row, error.kind, message, graded))
         if signs.get(FAILURE_CLASS) is not None:
@@ -129,10 +119,31 @@ def _voided(
         return chunk
     return structs.replace(
         chunk,
-        scores={**chunk.scores, **columns},
+        scores={**chunk.scores, **scores.columns},
         failures=[*chunk.failures, *failures],
         retried=[*chunk.retried, *retried],
     )
+
+
+class _Scores:
+    """Copies of a chunk's scores beside which an object may state errors."""
+
+    def __init__(self, chunk: Chunk, holder: _Holder, rewards: Sequence[str]) -> None:
+        self._rewards = rewards
+        self.columns: dict[str, NDArray[np.float64]] = {}
+        for name, column in chunk.scores.items():
+            if holder.holds(name):
+                self.columns[name] = np.array(column)
+
+    def void(self, row: int, error: RolloutError) -> bool:
+        """Void what nobody judged in a row with an error; return whether a reward is left."""
+        scores = {name: float(column[row]) for name, column in self.columns.items()}
+        kept = judged(scores, error, self._rewards)
+        for name, value in scores.items():
+            # beside a judged zero, other numbers may be counts of the rollout
+            if kept[name] is None and (error.voids or not value):
+                self.columns[name][row] = np.nan
+        return any(is_verdict(kept[name]) for name in self._rewards)
 
 
 def _places(root: Node, above: str) -> dict[str, list[Node]]:
@@ -151,10 +162,11 @@ def _whole(signs: Mapping[str, Decoded]) -> dict[str, JsonValue]:
     }
     error = signs.get(_ERROR)
     if isinstance(error, msgspec.Struct) and not error.__struct_config__.array_like:
-        parts = {path.removeprefix(f"{_ERROR}."): values.get(path) for path in _PARTS}
-        stated: JsonObject = {
-            name: value for name, value in parts.items() if value is not None
-        }
+        stated: JsonObject = {}
+        for path in _PARTS:
+            part = values.get(path)
+            if part is not None:
+                stated[path.removeprefix(f"{_ERROR}.")] = part
         values[_ERROR] = stated or True
     return values
 
@@ -168,9 +180,3 @@ def _declared(root: Node, path: str) -> list[Node]:
     for node in nodes:
         node.wanted = True
     return nodes
-
-
-def _scores_of(
-    columns: Mapping[str, NDArray[np.float64]], row: int
-) -> dict[str, float]:
-    return {name: float(column[row]) for name, column in columns.items()}

@@ -45,14 +45,19 @@ def find_files(
             from pytest_evalmetrics.rollouts import remote  # takes an extra
 
             for file in remote.find(pattern, fetch=fetch):
-                files.setdefault(file.shown if file.url else real(file.path), file)
+                place = file.shown if file.url else real(file.path)
+                files.setdefault(place, file)
             continue
-        written = os.path.expanduser(pattern) if pattern.startswith("~") else pattern  # noqa: PTH111
+        written = pattern
+        if pattern.startswith("~"):
+            written = os.path.expanduser(pattern)  # noqa: PTH111
+        is_absolute = os.path.isabs(written)  # noqa: PTH117 - many
         for path in _matches(pattern, base, base / written, takes):
-            shown = _shown(path, base, absolute=os.path.isabs(written))  # noqa: PTH117 - many
             folder, name = os.path.split(path)
             place = os.path.join(real(folder), name)  # noqa: PTH118 - many
-            place = real(place) if os.path.islink(place) else place  # noqa: PTH114 - many
+            if os.path.islink(place):  # noqa: PTH114 - many
+                place = real(place)
+            shown = _shown(path, base, absolute=is_absolute)
             files.setdefault(place, RolloutFile(path, shown))
     return list(files.values())
 
@@ -60,40 +65,66 @@ def find_files(
 def _matches(
     pattern: str, base: Path, whole: Path, takes: Callable[[Path], bool]
 ) -> list[Path]:
-    names_folder = pattern.endswith(("/", os.sep))
+    """Find what a pattern names; `whole` is the path that it is in its folder."""
     if os.path.isfile(whole):  # noqa: PTH113 - many; also run[1].jsonl, which looks like a glob
-        if names_folder:
+        if _names_folder(pattern):
             raise DataError(f"{pattern!r} is a file, not a folder", hint=_LINK_AS_TEXT)
         return [whole]
-    write_glob = f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'"
     if whole.is_dir():
-        if takes(whole):
-            return [whole]
-        raise DataError(f"{pattern!r} is a folder, not a file", hint=write_glob)
+        if not takes(whole):
+            message = f"{pattern!r} is a folder, not a file"
+            raise DataError(message, hint=_write_glob(pattern))
+        return [whole]
     if os.path.lexists(whole):  # a link that leads nowhere, a pipe
         return [whole]
     if not glob.has_magic(pattern):
         raise _no_file(pattern, base, whole)
-    first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
+    return _glob(pattern, base, whole, takes)
+
+
+def _glob(
+    pattern: str, base: Path, whole: Path, takes: Callable[[Path], bool]
+) -> list[Path]:
+    """Find the files that a glob matches, or else the folders that a format takes."""
+    magic_parts = [n for n, part in enumerate(whole.parts) if glob.has_magic(part)]
+    first = magic_parts[0]
     anchor = Path(*whole.parts[:first])
     magic = str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
-    top = str(anchor)
-    files = []
-    if not names_folder:
-        files = [anchor / m for m in matches if not os.path.isdir(os.path.join(top, m))]  # noqa: PTH112, PTH118 - many
-    files = files or [anchor / m for m in matches if takes(anchor / m)]
-    if matches and not files:
-        raise DataError(
-            f"{pattern!r} matches only folders: {layout.listed(matches, _NAMES)}",
-            hint=write_glob,
-        )
-    if not files:
-        problem = f"{pattern!r} matches no file"
-        held = layout.listed(_names_in(anchor, base, problem), _NAMES) or "nothing"
-        message = f"{problem}: searched {absolute(anchor)}, which holds: {held}"
-        raise DataError(message, hint=f"{_relative(base)}; '**' means any depth")
-    return files
+    if not matches:
+        raise _no_match(pattern, base, anchor)
+    if not _names_folder(pattern):
+        top = str(anchor)
+        files = [
+            anchor / match
+            for match in matches
+            if not os.path.isdir(os.path.join(top, match))  # noqa: PTH112, PTH118 - many
+        ]
+        if files:
+            return files
+    folders = [anchor / match for match in matches if takes(anchor / match)]
+    if not folders:
+        shown = layout.listed(matches, _NAMES)
+        message = f"{pattern!r} matches only folders: {shown}"
+        raise DataError(message, hint=_write_glob(pattern))
+    return folders
+
+
+def _names_folder(pattern: str) -> bool:
+    return pattern.endswith(("/", os.sep))
+
+
+def _write_glob(pattern: str) -> str:
+    return f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'"
+
+
+def _no_match(pattern: str, base: Path, anchor: Path) -> DataError:
+    """Explain that a glob matches nothing, with what its folder holds."""
+    problem = f"{pattern!r} matches no file"
+    names = _names_in(anchor, base, problem)
+    holds = layout.listed(names, _NAMES) or "nothing"
+    message = f"{problem}: searched {absolute(anchor)}, which holds: {holds}"
+    return DataError(message, hint=f"{_relative(base)}; '**' means any depth")
 
 
 def _relative(base: Path) -> str:
@@ -128,6 +159,6 @@ def _shown(path: Path, base: Path, *, absolute: bool) -> str:
     except ValueError:  # another drive
         return Path(text).as_posix()
     # an absolute path that leads elsewhere is easier to follow than a row of '..'
-    return (
-        Path(text) if absolute and relative.parts[:1] == ("..",) else relative
-    ).as_posix()
+    if absolute and relative.parts[:1] == ("..",):
+        return Path(text).as_posix()
+    return relative.as_posix()

@@ -84,18 +84,15 @@ def page_of(document: JsonValue, file: str, rows: str = "") -> Page:
         return page
     row_counts = _row_counts(document)
     for prefix, holder in _holders(document, rows):
-        marks = _Marks(holder, prefix, row_counts)
-        for learn in (marks.next, marks.previous, marks.number, marks.count):
-            page = learn(page)
+        page = _Marks(holder, prefix, row_counts).all(page)
         for key, value in holder.items():
             if not isinstance(value, dict):
                 continue
-            inner = _Marks(value, f"{prefix}{key}.", row_counts)
+            marks = _Marks(value, f"{prefix}{key}.", row_counts)
             if _plain(key) in _HOLDERS:
-                for learn in (inner.next, inner.previous, inner.number, inner.count):
-                    page = learn(page)
+                page = marks.all(page)
             elif _plain(key) in _SUMMARIES:
-                page = inner.count(page)
+                page = marks.count(page)
     return page
 
 
@@ -108,6 +105,12 @@ class _Marks:
         self._values = {_plain(key): value for key, value in holder.items()}
         self._keys = {_plain(key): prefix + key for key in holder}
         self._row_counts = row_counts  # how many rows there may be
+
+    def all(self, page: Page) -> Page:
+        """Find all that the keys say of the page."""
+        for learn in (self.next, self.previous, self.number, self.count):
+            page = learn(page)
+        return page
 
     def next(self, page: Page) -> Page:
         """Find whether another page follows, or where it is."""
@@ -123,12 +126,15 @@ class _Marks:
 
     def _cut(self) -> tuple[str, bool] | None:
         for name, value in self._values.items():
-            if isinstance(value, bool) and name in _CUT:
+            if not isinstance(value, bool):
+                continue
+            if name in _CUT:
                 return name, value
-            if isinstance(value, bool) and name in _LAST:
+            if name in _LAST:
                 return name, not value
+        # Elasticsearch's search
         if "hits" in self._values and self._values.get("timedout") is True:
-            return "timedout", True  # Elasticsearch's search
+            return "timedout", True
         return None
 
     def _cursor_of_name(self) -> tuple[str, bool] | None:
@@ -158,30 +164,33 @@ class _Marks:
     def previous(self, page: Page) -> Page:
         """Find whether another page comes before: a flag, or its address."""
         for name, value in self._values.items():
-            has_previous: bool | None = None
             if name in _HAS_BEFORE and isinstance(value, bool):
                 has_previous = value
             elif name in _BEFORE:
                 has_previous = isinstance(value, str) and "/" in value
-            if has_previous is not None:
-                key = self._keys[name]
-                return structs.replace(
-                    page, previous_key=key, has_previous=has_previous
-                )
+            else:
+                continue
+            key = self._keys[name]
+            return structs.replace(page, previous_key=key, has_previous=has_previous)
         return page
 
     def number(self, page: Page) -> Page:
         """Find the number of the page and the number of pages."""
         total = self._whole(_TOTALS)
-        if total is None or page.number is not None:
+        number = self._page_number()
+        if total is None or number is None or page.number is not None:
             return page
+        return structs.replace(page, number=number, total=total[1])
+
+    def _page_number(self) -> int | None:
+        """Find the number of the page, from 1."""
         number = self._whole(_NUMBERS)
-        if number is None:
-            from_0 = self._whole(_NUMBERS_FROM_0)
-            number = None if from_0 is None else (from_0[0], from_0[1] + 1)
-        if number is None:
-            return page
-        return structs.replace(page, number=number[1], total=total[1])
+        if number is not None:
+            return number[1]
+        number_from_0 = self._whole(_NUMBERS_FROM_0)
+        if number_from_0 is not None:
+            return number_from_0[1] + 1
+        return None
 
     def count(self, page: Page) -> Page:
         """Find the number of the rows of all pages."""

@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import msgspec
+
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import shortened
 
@@ -42,6 +44,10 @@ _UNREACHABLE: Final = {  # aiohttp's errors, the special ones first
         "does it run, and are the host and the port right?",
     ),
 }
+_CREDENTIALS: Final = (
+    "are the credentials set, and not expired? they come from the environment, or "
+    "from where the tools of this place keep them"
+)
 without_secrets = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 
 
@@ -56,7 +62,9 @@ def explained_remote(url: str) -> Iterator[None]:
     except ImportError as error:
         scheme = urlsplit(url).scheme
         extra = "http" if scheme in WEB else _EXTRAS.get(scheme)
-        how = f'pip install "pytest-evalmetrics[{extra}]"' if extra else _message(error)
+        how = _message(error)
+        if extra is not None:
+            how = f'pip install "pytest-evalmetrics[{extra}]"'
         what = f"reading {scheme}:// takes a package that is not installed ({_message(error)})"
         raise DataError(what, file=shown, hint=f"install it: {how}") from error
     except Exception as error:
@@ -68,64 +76,98 @@ def system_of(url: str) -> tuple[Any, str]:
     """Make a file system of fsspec, and give the path in it that a URL names."""
     import fsspec  # an extra, and only where a file lies elsewhere
 
-    options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
+    options: dict[str, object] = {
+        "skip_instance_cache": True,
+        "use_listings_cache": False,
+    }
     if urlsplit(url).scheme in WEB:
-        options = {
-            "skip_instance_cache": True,
-            "client_kwargs": {"trust_env": True},
-        }  # proxies
+        # which has the proxies
+        options = {"skip_instance_cache": True, "client_kwargs": {"trust_env": True}}
     system, path = fsspec.core.url_to_fs(url, **options)
     return system, str(path)
 
 
-cached_system = lru_cache(maxsize=1)(
-    system_of
-)  # the parts of a file come one after the other
+# the parts of a file come one after the other
+cached_system = lru_cache(maxsize=1)(system_of)
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    """An error of fsspec or of one of its libraries, with what tells its kind."""
+
+    error: Exception
+    cause: Exception
+    status: int | None  # of HTTP
+
+    @classmethod
+    def of(cls, error: Exception) -> _Fault:
+        """Look for the cause of an error."""
+        # over HTTP, fsspec raises FileNotFoundError whatever happened
+        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+        return cls(error=error, cause=cause, status=getattr(cause, "status", None))
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the place refused the credentials."""
+        return self.status in (401, 403) or isinstance(self.error, PermissionError)
+
+    @property
+    def lacks_credentials(self) -> bool:
+        """Whether a library found no credentials, or none that it can use."""
+        return "Credentials" in type(self.error).__name__
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no such file."""
+        if not isinstance(self.error, FileNotFoundError):
+            return False
+        return self.cause is self.error or self.status in (404, 410)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the connection was closed too early."""
+        if isinstance(self.error, ConnectionResetError):
+            return True
+        names = (type(self.cause).__name__, type(self.error).__name__)
+        return any(name.startswith(_CUT) for name in names)
 
 
 def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
-    # over HTTP, fsspec raises FileNotFoundError whatever happened
-    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    status = getattr(cause, "status", None)
-    kind = type(cause).__name__
-    denied = status in (401, 403) or isinstance(error, PermissionError)
-    if denied or "Credentials" in type(error).__name__:
-        hint = (
-            "are the credentials set, and not expired? they come from the environment, or "
-            "from where the tools of this place keep them"
-        )
-        return f"access is denied: {_message(cause if denied else error)}", hint
-    if isinstance(error, FileNotFoundError) and (
-        cause is error or status in (404, 410)
-    ):
+    """Say what an error means, and the way out."""
+    fault = _Fault.of(error)
+    cause = fault.cause
+    if fault.is_denied:
+        return f"access is denied: {_message(cause)}", _CREDENTIALS
+    if fault.lacks_credentials:
+        return f"access is denied: {_message(error)}", _CREDENTIALS
+    if fault.is_absent:
         return "there is no such file", None
-    is_cut = kind.startswith(_CUT) or type(error).__name__.startswith(_CUT)
-    if is_cut or isinstance(error, ConnectionResetError):
-        what = (
-            f"the connection was closed before all of it had arrived: {_message(cause)}"
-        )
-        return what, "try again; or copy the file here, and name the copy"
-    if isinstance(cause, ValueError) and shown.startswith(
-        WEB
-    ):  # also UnicodeError, InvalidURL
-        return (
-            f"this is not a valid URL: {_message(cause)}",
-            "is its host spelled right?",
-        )
-    what, hint = next(
-        (texts for name, texts in _UNREACHABLE.items() if kind.startswith(name)),
-        (
-            "this can't be fetched",
-            "is the place reachable from here, and the name right?",
-        ),
-    )
+    if fault.is_cut:
+        what = "the connection was closed before all of it had arrived"
+        hint = "try again; or copy the file here, and name the copy"
+        return f"{what}: {_message(cause)}", hint
+    # also UnicodeError and InvalidURL
+    if isinstance(cause, ValueError) and shown.startswith(WEB):
+        what = f"this is not a valid URL: {_message(cause)}"
+        return what, "is its host spelled right?"
+    what, hint = _unreachable(cause)
     return f"{what}: {_message(cause)}", hint
 
 
-def _message(error: Exception) -> str:
-    return shortened(
-        " ".join(without_secrets("", str(error)).split()) or type(error).__name__, 200
+def _unreachable(cause: Exception) -> tuple[str, str]:
+    """Say why a place can't be reached, by the name of aiohttp's error."""
+    name = type(cause).__name__
+    for prefix, texts in _UNREACHABLE.items():
+        if name.startswith(prefix):
+            return texts
+    return (
+        "this can't be fetched",
+        "is the place reachable from here, and the name right?",
     )
+
+
+def _message(error: Exception) -> str:
+    words = without_secrets("", str(error)).split()
+    return shortened(" ".join(words) or type(error).__name__, 200)
 
 
 def must_be_whole(shown: str, arrived: int, size: int) -> None:

@@ -162,50 +162,47 @@ class ChunkBuilder:
 
     def add(self, rollout: Rollout) -> None:
         """Add one rollout; one that has neither a score nor an error was not scored."""
-        record = rollout.record
         grades = rollout.scores if rollout.rewards is None else rollout.rewards
-        self._rewards.update(dict.fromkeys(grades))
-        self._keys.update(dict.fromkeys(record))
         scores = self._scores_of(rollout)
         graded = any(scores.get(name) is not None for name in ("reward", *grades))
-        error = rollout.error
-        if error is None and not graded:
-            error = RolloutError(kind="not scored", of_grader=True)
         task = self._task_of(rollout)
         agent = self._agent_of(rollout)
+        self._rewards.update(dict.fromkeys(grades))
+        self._keys.update(dict.fromkeys(rollout.record))
         self._tasks.append(task)
         self._samples.append(self._sample_of(rollout))
         self._agents.append(agent)
         for name, labels in self._labels.items():
             labels.append(self._label(rollout, name))
+        self._add_content(rollout, agent, task)
+        failed = self._add_failure(rollout, graded=graded)
+        if self._request.whole:
+            self._records.append(_marked(rollout.record, failed))
+        self.scores.update(dict.fromkeys(scores))
+        self._numbers.append(scores)
+        self._usage.append(_measured_usage(rollout, graded=graded))
+        self._names.append(rollout.name)
+        self._started.append(rollout.started)
+        self._record_ids.append(rollout.record_id)
+
+    def _add_content(self, rollout: Rollout, agent: str | None, task: TaskId) -> None:
+        """Keep the hash of a task's content, joined with those of its other versions."""
         content = self._content_of(rollout)
         if content is not None:
             hashed = content_hash(content)
             before = self._content.get((agent, task), hashed)
             self._content[agent, task] = join_versions(before, hashed)
-        if error is not None:
-            failure = self._failure(error, graded=graded)
-            self._failures.append(failure)
-            if not graded and not error.of_grader:
-                failed: list[JsonValue] = [
-                    failure.kind,
-                    failure.message or failure.kind,
-                ]
-                record = {**record, MARK: {"failed": failed}}
-        self.scores.update(dict.fromkeys(scores))
-        self._numbers.append(scores)
-        # a failed call's cost and tokens of 0 were not measured
-        used = {
-            name: amount
-            for name, amount in rollout.usage.items()
-            if math.isfinite(amount) and (graded or amount)
-        }
-        self._usage.append(used)
-        self._names.append(rollout.name)
-        self._started.append(rollout.started)
-        self._record_ids.append(rollout.record_id)
-        if self._request.whole:
-            self._records.append(record)
+
+    def _add_failure(self, rollout: Rollout, *, graded: bool) -> Failure | None:
+        """Keep what went wrong in a rollout; return it if the rollout itself failed."""
+        error = rollout.error
+        if error is None and not graded:
+            error = RolloutError(kind="not scored", of_grader=True)
+        if error is None:
+            return None
+        failure = self._failure(error, graded=graded)
+        self._failures.append(failure)
+        return None if graded or error.of_grader else failure
 
     def _scores_of(self, rollout: Rollout) -> dict[str, float | None]:
         """Read the scores of a rollout, and those that ``fields:`` maps, as finite numbers."""
@@ -391,6 +388,25 @@ class ChunkBuilder:
             record_ids=self._record_ids,
             attempts=self.attempts,
         )
+
+
+def _marked(
+    record: Mapping[str, JsonValue], failed: Failure | None
+) -> Mapping[str, JsonValue]:
+    """Mark the record of a failed attempt with what went wrong."""
+    if failed is None:
+        return record
+    words: list[JsonValue] = [failed.kind, failed.message or failed.kind]
+    return {**record, MARK: {"failed": words}}
+
+
+def _measured_usage(rollout: Rollout, *, graded: bool) -> dict[str, float]:
+    """Take the finite amounts; a failed call's cost and tokens of 0 were not measured."""
+    return {
+        name: amount
+        for name, amount in rollout.usage.items()
+        if math.isfinite(amount) and (graded or amount)
+    }
 
 
 def _columns(

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.json_types import JsonObject, JsonValue
+    from pytest_evalmetrics.json_types import JsonMapping, JsonObject, JsonValue
+    from pytest_evalmetrics.rollouts.guess.layouts import Layout
     from pytest_evalmetrics.rollouts.source import Source
 
 #: The keys of ``rollouts:`` that are proposed, in their order in a file.
@@ -164,15 +165,7 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     read = ReadFiles(files)
     read.must_have_content()
     candidates: list[Candidate] = []
-    for layout in layouts(read.first, is_row=read.has_rows):
-        if read.has_objects and lists_parts(layout.rows or ""):
-            continue
-        spec = RolloutsSpec(
-            path=(pattern,), rows=layout.rows, keyed=layout.keyed, lists=layout.lists
-        )
-        rows = read.rows(spec)
-        if not rows:
-            continue
+    for layout, spec, rows in _layouts_with_rows(pattern, read):
         if layout.lists is not None:
             return Proposal(spec=spec, reasons=(layout.reason,))
         candidate = candidate_of(layout, rows, named)
@@ -194,6 +187,21 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
             **question_of_decimals(source, reward),
         },
     )
+
+
+def _layouts_with_rows(
+    pattern: str, read: ReadFiles
+) -> Iterator[tuple[Layout, RolloutsSpec, list[JsonMapping]]]:
+    """Yield the layouts that the files may have, each with how it is read and its rows."""
+    for layout in layouts(read.first, is_row=read.has_rows):
+        if read.has_objects and lists_parts(layout.rows or ""):
+            continue
+        spec = RolloutsSpec(
+            path=(pattern,), rows=layout.rows, keyed=layout.keyed, lists=layout.lists
+        )
+        rows = read.rows(spec)
+        if rows:
+            yield layout, spec, rows
 
 
 def _least_rows(named: FieldMap) -> int:

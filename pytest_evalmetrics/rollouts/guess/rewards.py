@@ -218,17 +218,26 @@ def _choice(columns: Mapping[str, SeenColumn], taken: Collection[str]) -> Reward
     likely = [c for c in candidates if c.name is not RewardName.NEVER]
     constant = [c for c in likely if c.is_constant]
     varying = _without_equals([c for c in likely if not c.is_constant])
-    if not varying:
-        unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
-        hint = _hint_of_texts(columns, taken)
-        return RewardChoice(None, tuple(constant or unlikely), hint)
+    if varying:
+        return _choice_among(columns, varying, constant)
+    unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
+    hint = _hint_of_texts(columns, taken)
+    return RewardChoice(None, tuple(constant or unlikely), hint)
+
+
+def _choice_among(
+    columns: Mapping[str, SeenColumn],
+    varying: Sequence[RewardCandidate],
+    constant: Sequence[RewardCandidate],
+) -> RewardChoice:
+    """Choose among fields that vary, beside others that hold one value in all rows."""
     first = varying[0]
+    others = tuple(varying[1:])
     as_likely = [c for c in varying if c.strength == first.strength]
     named_constant = [c for c in constant if c.name is not RewardName.UNKNOWN]
     if first.name is RewardName.UNKNOWN and named_constant:
         # a verdict that is the same everywhere is as likely as a number without a name
         return RewardChoice(None, (*named_constant, *as_likely))
-    others = tuple(varying[1:])
     doubt = _doubt(columns, first)
     if doubt:
         asked = structs.replace(first, shown=f"{first.path} ({doubt})")
@@ -418,12 +427,13 @@ def _candidate(column: SeenColumn) -> RewardCandidate | None:
 
 
 def _of_lists(column: SeenColumn) -> RewardCandidate | None:
+    """Judge a field that holds lists; None if they are no lists of verdicts or grades."""
     lists = [value for value in column.given if isinstance(value, list)]
     parts = [part for part in chain.from_iterable(lists) if part is not None]
     name = reward_name(column.path)
-    are_verdicts = all(isinstance(part, bool) for part in parts)
     if not parts or name is RewardName.NEVER:
         return None
+    are_verdicts = all(isinstance(part, bool) for part in parts)
     if name is RewardName.UNKNOWN and not are_verdicts:
         return None  # embeddings, log probabilities ...
     if all(isinstance(part, str) for part in parts):
@@ -439,7 +449,7 @@ def _of_lists(column: SeenColumn) -> RewardCandidate | None:
         values=column.values,
         shown=f"{column.path} ({shown})",
         is_constant=len(set(numbers)) == 1,
-        in_unit_range=all(0 <= number <= 1 for number in numbers),
+        in_unit_range=min(numbers) >= 0 and max(numbers) <= 1,
         may_be_parts=may_be_parts,
     )
 
@@ -479,24 +489,15 @@ def _of_lists_of_words(
     return structs.replace(candidate, values=values, may_be_parts=_may_be_parts(lists))
 
 
-def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate | None:
-    name = reward_name(column.path)
-    if any(number > _TIMES for number in numbers):
-        name = RewardName.NEVER
-    if name is RewardName.UNKNOWN and _are_identifiers(column):
-        name = RewardName.NEVER
-    remaining = iter(numbers)
-    values = [
-        None if value is None or value in column.gaps else next(remaining)
-        for value in column.values
-    ]
+def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate:
+    """Judge a field of numbers."""
     low = min(numbers)
     high = max(numbers)
     are_whole = all(number.is_integer() for number in numbers)
     return RewardCandidate(
         path=column.path,
-        name=name,
-        values=values,
+        name=_name_of_numbers(column, high),
+        values=_with_gaps(column, numbers),
         may_be_count=are_whole and high > 1 and may_be_a_count(column.path),
         shown=f"{column.path} ({_range_of(column, numbers)}{_share(column)})",
         is_constant=low == high,
@@ -505,6 +506,26 @@ def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate
         is_verdict=all(isinstance(value, bool) for value in column.given),
         missing=column.gaps,
     )
+
+
+def _name_of_numbers(column: SeenColumn, high: float) -> RewardName:
+    """Judge the name of a field of numbers by what they are: times and identifiers are none."""
+    name = reward_name(column.path)
+    if high > _TIMES:
+        return RewardName.NEVER
+    if name is RewardName.UNKNOWN and _are_identifiers(column):
+        return RewardName.NEVER
+    return name
+
+
+def _with_gaps(column: SeenColumn, numbers: Sequence[float]) -> list[JsonValue]:
+    """Return the number of each row, None where it has none."""
+    remaining = iter(numbers)
+    values: list[JsonValue] = []
+    for value in column.values:
+        is_gap = value is None or value in column.gaps
+        values.append(None if is_gap else next(remaining))
+    return values
 
 
 def _example_of_quotients(column: SeenColumn) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
 
 _FEW: Final = 20  # different agents
-_MOSTLY: Final = (
-    0.8  # of the rows have an id; the others are refused when they are read
-)
+# of the rows have an id; the others are refused when they are read
+_MOSTLY: Final = 0.8
 _NEARLY: Final = 0.9  # of the rows have a value of their own: nearly all
 _GROUPS: Final = 6  # fields that may be parts of an id
 _SHOWN: Final = 3  # candidates on a line
@@ -100,9 +99,8 @@ class _Rows(msgspec.Struct, frozen=True):
         """Check whether a field has one value for each value of others."""
         values: dict[tuple[str, ...], str] = {}
         columns = [self.columns[name].texts for name in on]
-        for text, key in zip(
-            self.columns[path].texts, zip(*columns, strict=True), strict=True
-        ):
+        keys = zip(*columns, strict=True)
+        for text, key in zip(self.columns[path].texts, keys, strict=True):
             if values.setdefault(key, text) != text:
                 return False
         return True
@@ -307,21 +305,27 @@ def _candidates(
     """List the fields that may be the task, the likeliest first."""
     ranks: dict[str, tuple[bool, bool, TaskName, bool]] = {}
     for path, column in rows.columns.items():
-        if path == agent or not column.are_ids:
+        if path == agent or not _may_hold_ids(rows, column):
             continue
-        if len(column.given) < _MOSTLY * len(column.values):
-            continue
-        if column.distinct < 2 and len(column.values) > 1:
-            continue
-        if rows.attempt is not None and column.distinct >= _NEARLY * len(column.values):
-            continue  # of each row its own, so no two rows are attempts at it
         name = _rank(rows, column, is_verdict=path in verdicts)
-        if name is not TaskName.NEVER:
-            is_inner = is_nested and not path.startswith(_PARENT)
-            is_inner = is_inner and not _is_of_tasks(rows, column, name)
-            is_position = last_part(path) in _POSITIONS
-            ranks[path] = (not column.is_full, is_inner, name, is_position)
+        if name is TaskName.NEVER:
+            continue
+        in_parent = path.startswith(_PARENT) or _is_of_tasks(rows, column, name)
+        is_inner = is_nested and not in_parent
+        is_position = last_part(path) in _POSITIONS
+        ranks[path] = (not column.is_full, is_inner, name, is_position)
     return sorted(ranks, key=ranks.__getitem__)
+
+
+def _may_hold_ids(rows: _Rows, column: SeenColumn) -> bool:
+    """Check for texts or whole numbers that most rows have, and that differ between some."""
+    count = len(column.values)
+    if not column.are_ids or len(column.given) < _MOSTLY * count:
+        return False
+    if column.distinct < 2 and count > 1:
+        return False
+    # where attempts are numbered, an id of each row's own is no task's
+    return rows.attempt is None or column.distinct < _NEARLY * count
 
 
 def _is_of_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
@@ -340,20 +344,31 @@ def _rank(rows: _Rows, column: SeenColumn, *, is_verdict: bool) -> TaskName:
     name = task_name(column.path)
     if name in (TaskName.OWN, TaskName.NEVER):
         return name
-    is_record_id = column.is_unique and (column.is_random or column.are_times)
     if name is TaskName.OTHER_ID:
-        is_own = not is_record_id
+        is_own = not _is_record_id(column)
     elif name is TaskName.PLAIN_ID:
-        numbers_rows = column.path == _POSITION and not column.are_texts
-        # the keys of numbered objects count them
-        counts_rows = column.path == _KEY and all(map(str.isdecimal, column.texts))
-        numbers_rows = numbers_rows or counts_rows
-        is_own = not numbers_rows and not is_record_id
+        is_own = not _is_record_id(column) and not _counts_rows(column)
     elif name is TaskName.QUESTION:
         is_own = column.are_texts
     else:
         is_own = not is_verdict and _may_name_tasks(rows, column, name)
     return name if is_own else TaskName.NEVER
+
+
+def _is_record_id(column: SeenColumn) -> bool:
+    """Check for an id that a tool gave to each row: a random one, or a time."""
+    return column.is_unique and _are_random_or_times(column)
+
+
+def _are_random_or_times(column: SeenColumn) -> bool:
+    return column.is_random or column.are_times
+
+
+def _counts_rows(column: SeenColumn) -> bool:
+    """Check for the positions of rows, or for keys of numbered objects."""
+    if column.path == _POSITION:
+        return not column.are_texts
+    return column.path == _KEY and all(map(str.isdecimal, column.texts))
 
 
 def _may_name_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
@@ -362,9 +377,9 @@ def _may_name_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
     Prose that is another one in each row may be what the model wrote. Words that recur may be a
     topic, unless another field tells the rows of each apart.
     """
-    is_other = is_group(column.path) or is_sample(column.path)
-    is_other = is_other or column.is_random or column.are_times
-    if is_other or not column.are_texts:
+    if not column.are_texts or _are_random_or_times(column):
+        return False
+    if is_group(column.path) or is_sample(column.path):
         return False
     if column.is_unique:
         return name is TaskName.TITLE or not column.are_prose
@@ -378,24 +393,31 @@ def _may_name_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
 def _most_telling(rows: _Rows, candidates: Sequence[str], *, is_nested: bool) -> str:
     """Choose among candidates: the best name, except that a question beats a row's id."""
     best = candidates[0]
-    names = {path: task_name(path) for path in candidates}
-    alike = [path for path in candidates if names[path] is names[best]]
-    if is_nested and best.startswith(_PARENT):
-        alike = [path for path in alike if path.startswith(_PARENT)]
-    finest = max(alike, key=lambda path: rows.columns[path].distinct)
-    if names[best] is TaskName.OWN:
-        is_finer = rows.columns[finest].distinct > rows.columns[best].distinct
-        return finest if is_finer else best
+    name = task_name(best)
+    if name is TaskName.OWN:
+        in_parent = is_nested and best.startswith(_PARENT)
+        return _finest_own(rows, candidates, in_parent=in_parent)
     # a question that recurs is a better task than an id that is unique to each row
-    is_id = names[best] in (TaskName.OTHER_ID, TaskName.PLAIN_ID, TaskName.TITLE)
-    if not is_id or not rows.columns[best].is_unique:
-        return best
-    questions = [path for path in candidates if names[path] is TaskName.QUESTION]
-    if not questions:
+    is_id = name in (TaskName.OTHER_ID, TaskName.PLAIN_ID, TaskName.TITLE)
+    questions = [path for path in candidates if task_name(path) is TaskName.QUESTION]
+    if not is_id or not rows.columns[best].is_unique or not questions:
         return best
     # one of several may be an instruction, which is the same for many tasks
-    finest = max(questions, key=lambda path: rows.columns[path].distinct)
-    return finest if rows.columns[finest].mostly_recurs else best
+    question = _finest(rows, questions)
+    return question if rows.columns[question].mostly_recurs else best
+
+
+def _finest_own(rows: _Rows, candidates: Sequence[str], *, in_parent: bool) -> str:
+    """Choose among fields that are tasks by their names: the first of those with most values."""
+    named = [path for path in candidates if task_name(path) is TaskName.OWN]
+    if in_parent:
+        named = [path for path in named if path.startswith(_PARENT)]
+    return _finest(rows, named)
+
+
+def _finest(rows: _Rows, paths: Sequence[str]) -> str:
+    """Choose the field with most values, the first one of several."""
+    return max(paths, key=lambda path: rows.columns[path].distinct)
 
 
 def _open_question(rows: _Rows) -> str:
@@ -414,12 +436,10 @@ def _open_question(rows: _Rows) -> str:
         shown = [f"{path} (unique in every row)" for path in unique[:_SHOWN]]
         return f"{' or '.join(shown)}?"
     for path, column in rows.columns.items():
-        has_fractions = any(isinstance(value, float) for value in column.given)
-        if task_name(path) <= TaskName.PLAIN_ID and has_fractions:
-            fraction = next(v for v in column.given if isinstance(v, float))
-            return (
-                f"{path} holds {fraction}: write whole numbers, or text with a letter"
-            )
+        fractions = [value for value in column.given if isinstance(value, float)]
+        if fractions and task_name(path) <= TaskName.PLAIN_ID:
+            found = f"{path} holds {fractions[0]}"
+            return f"{found}: write whole numbers, or text with a letter"
     return "no field looks like a task: name its path, or add the question's id"
 
 
@@ -431,16 +451,20 @@ def _with_attempts(
 ) -> tuple[tuple[str, ...], str | None]:
     """Find what tells rows of one id apart: attempts, agents, or further parts of the id."""
     by_agent = [task] if agent is None else [task, agent]
-    if rows.are_apart([task]):
-        return (task,), _sample(rows, by_agent, task)
     sample = _sample(rows, by_agent, task)
-    if sample is not None or rows.are_apart(by_agent):
+    is_apart = rows.are_apart([task]) or rows.are_apart(by_agent)
+    if is_apart or sample is not None:
         return (task,), sample
-    has_own_questions = (
-        question is not None
-        and question != task
-        and not rows.depends(question, by_agent)
-    )
+    parts = _further_parts(rows, by_agent)
+    if parts:
+        return _in_order(rows, (*parts, task)), None
+    if question is None or question == task or rows.depends(question, by_agent):
+        return (task,), None
+    return (), None
+
+
+def _further_parts(rows: _Rows, by_agent: Sequence[str]) -> tuple[str, ...]:
+    """Find the fewest parts that make an id with others whole; none if no three are enough."""
     parts = [
         path
         for path, column in rows.columns.items()
@@ -448,13 +472,11 @@ def _with_attempts(
     ]
     if rows.lists is ListKind.SUBSETS:
         parts += [path for path in rows.titles() if path not in (*parts, *by_agent)]
-    for size in (1, 2, 3):
-        for groups in combinations(parts[:_GROUPS], size):
-            if rows.are_apart([*groups, *by_agent]):
-                return _in_order(rows, (*groups, task)), None
-    if has_own_questions:
-        return (), None
-    return (task,), None
+    tried = parts[:_GROUPS]
+    for groups in chain.from_iterable(combinations(tried, size) for size in (1, 2, 3)):
+        if rows.are_apart([*groups, *by_agent]):
+            return groups
+    return ()
 
 
 def _divider(rows: _Rows, found: _Found, verdicts: Collection[str]) -> str | None:
@@ -509,9 +531,8 @@ def _regular_column(rows: _Rows, task: str, verdicts: Collection[str]) -> str | 
     for path, column in rows.columns.items():
         if path == task or path.startswith(_PARENT) or _describes(column):
             continue
-        if path in verdicts and _is_verdict(column):
-            continue
-        if _is_regular(column):
+        is_grade = path in verdicts and _is_verdict(column)
+        if not is_grade and _is_regular(column):
             return path
     return None
 
@@ -555,16 +576,13 @@ def _unclear_title(rows: _Rows, paths: Sequence[str], sample: str | None) -> str
 
 
 def _may_be_part(column: SeenColumn) -> bool:
+    """Check for a field that may be a part of the task's id: of a group, or of a task."""
     if not column.are_ids or column.distinct < 2:
         return False
-    return (
-        is_group(column.path)
-        or column.path == GROUP
-        or (
-            task_name(column.path) is TaskName.OWN
-            and column.distinct < len(column.values)
-        )
-    )
+    if is_group(column.path) or column.path == GROUP:
+        return True
+    recurs = column.distinct < len(column.values)
+    return recurs and task_name(column.path) is TaskName.OWN
 
 
 def _in_order(rows: _Rows, paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.loader import Chunk
     from pytest_evalmetrics.rollouts.not_judged import RolloutError
-
-    #: A value of a row; a struct where only some parts of an object or a list were read.
-    Decoded: TypeAlias = JsonValue | msgspec.Struct
+    from pytest_evalmetrics.rollouts.row_schema import Decoded
 
 _SHOWN: Final = 160  # characters of an error's message
 _ERROR: Final = "error"
@@ -158,7 +156,7 @@ def _whole(signs: Mapping[str, Decoded]) -> dict[str, JsonValue]:
     values: JsonObject = {
         path: value
         for path, value in signs.items()
-        if not isinstance(value, msgspec.Struct)
+        if not isinstance(value, msgspec.Struct | msgspec.Raw)
     }
     error = signs.get(_ERROR)
     if isinstance(error, msgspec.Struct) and not error.__struct_config__.array_like:

@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.rollouts.columns import Columns, Values
+from pytest_evalmetrics.rollouts.columns import Columns
 from pytest_evalmetrics.rollouts.row_schema import Decoder, Record, object_decoder
+from pytest_evalmetrics.rollouts.row_values import Values
 from pytest_evalmetrics.rollouts.source import (
     ENOUGH,
     Source,

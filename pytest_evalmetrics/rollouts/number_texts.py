@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.rollouts.row_schema import Decoded
     from pytest_evalmetrics.rollouts.source import Source
 
 _SPACES: Final = " \u00a0\u2009\u202f"
@@ -158,12 +158,12 @@ class NumberTexts:
 
     def read(
         self,
-        values: Sequence[JsonValue],
+        values: Sequence[Decoded],
         places: NDArray[np.int64],
         source: Source,
         *,
         needed: bool,
-    ) -> list[JsonValue]:
+    ) -> list[Decoded]:
         """Read the texts among values; those that are no numbers stay as they are.
 
         Raises
@@ -253,7 +253,7 @@ class NumberTexts:
             return CONTINENTAL in self._possible and not separates_by_commas(source)
         return CONTINENTAL in self._possible
 
-    def _number(self, value: JsonValue) -> JsonValue:
+    def _number(self, value: Decoded) -> Decoded:
         if not isinstance(value, str) or not is_number_text(value) or not self._used:
             return value
         number = self._used.read(_without_percent(_bare(value)))
@@ -263,7 +263,7 @@ class NumberTexts:
         return number
 
     def _learn(
-        self, cells: Sequence[_Cell], values: Iterable[JsonValue], source: Source
+        self, cells: Sequence[_Cell], values: Iterable[Decoded], source: Source
     ) -> None:
         """Find the way of writing that fits all cells, and the plain numbers beside them."""
         plain = [

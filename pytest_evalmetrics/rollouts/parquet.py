@@ -13,7 +13,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.model.notes import Note, Remark
-from pytest_evalmetrics.rollouts.columns import Columns, Values
+from pytest_evalmetrics.rollouts.columns import Columns
 from pytest_evalmetrics.rollouts.row_schema import (
     BOOL,
     FLOAT,
@@ -23,6 +23,7 @@ from pytest_evalmetrics.rollouts.row_schema import (
     TEXT,
     Node,
 )
+from pytest_evalmetrics.rollouts.row_values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.json_types import JsonObject
-    from pytest_evalmetrics.rollouts.columns import ReadTexts
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
+    from pytest_evalmetrics.rollouts.row_values import ReadTexts
     from pytest_evalmetrics.rollouts.source import Source
 
 NOTES: Final = (
@@ -60,7 +61,7 @@ class Parquet:
         with self._data(source) as data:
             schema, batches = self._open(data)
             paths = dict(_places(schema, self._columns.root))
-            self._columns.find_scores(self._columns.in_order(paths))
+            self._columns.find_scores(self._columns.places.in_order(paths))
             wanted = {node: path for node, path in paths.items() if node.wanted}
             notes = _notes_of(schema.metadata or {})
             first = 1
@@ -70,7 +71,7 @@ class Parquet:
                     row = {node: values.at(node)[index] for node in wanted}
                     row |= {
                         node: str(row[node])
-                        for node in self._columns.agent
+                        for node in self._columns.places.agent
                         if node in row
                     }
                     self._columns.check(

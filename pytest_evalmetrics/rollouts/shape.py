@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ShapeError
-from pytest_evalmetrics.rollouts.columns import Columns, Values
+from pytest_evalmetrics.rollouts.columns import Columns
 from pytest_evalmetrics.rollouts.derived_scores import derived_scores
 from pytest_evalmetrics.rollouts.file_documents import (
     TABLES,
@@ -26,6 +26,7 @@ from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.pages import Pages
 from pytest_evalmetrics.rollouts.row_filters import row_filters
 from pytest_evalmetrics.rollouts.row_paths import no_path
+from pytest_evalmetrics.rollouts.row_values import Values
 from pytest_evalmetrics.rollouts.shaped_rows import RowFinder
 from pytest_evalmetrics.rollouts.source import Source, SourceRow, task_paths
 from pytest_evalmetrics.rollouts.stated_means import (

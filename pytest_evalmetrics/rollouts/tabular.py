@@ -15,9 +15,10 @@ from msgspec import structs
 
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.rollout_notes import UnclearColumn
-from pytest_evalmetrics.rollouts.columns import Columns, Values
+from pytest_evalmetrics.rollouts.columns import Columns
 from pytest_evalmetrics.rollouts.format_keys import csv_separator
 from pytest_evalmetrics.rollouts.number_texts import are_unclear, separates_by_commas
+from pytest_evalmetrics.rollouts.row_values import Values
 from pytest_evalmetrics.rollouts.source import (
     Source,
     max_row_bytes,
@@ -55,8 +56,8 @@ class Csv:
         self._columns = columns = Columns(request, of_table=True)
         self._decimal = request.decimal
         self._read: dict[Node, Callable[[str], int | str | None]] = {
-            **dict.fromkeys((*columns.task, *columns.sample), _id),
-            **dict.fromkeys(columns.agent, _text),
+            **dict.fromkeys((*columns.places.task, *columns.places.sample), _id),
+            **dict.fromkeys(columns.places.agent, _text),
         }
 
     def read(self, source: Source) -> Iterator[Chunk]:
@@ -71,7 +72,7 @@ class Csv:
                     node: list(map(_number, column)) for node, column in cells.items()
                 }
                 notes = self._settle_signs(numbers, cells, places, source)
-                for node in self._columns.in_order(nodes):
+                for node in self._columns.places.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
                 decoded = {
                     node: list(map(self._read.get(node, _text), column))

@@ -143,9 +143,9 @@ def _chain(folder: str) -> frozenset[str]:
 class Registry:
     """The registered names of one kind, such as ``metric``.
 
-    Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. The room that
-    has the built-in ones registers them, or offers a function that returns those of a name, when it
-    is imported; `reserved` are built-in names without a registration, which can't be replaced.
+    Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. The module of
+    the built-in ones registers them, or offers a function that returns those of a name, when it is
+    imported; `reserved` are built-in names without a registration, which can't be replaced.
     """
 
     def __init__(

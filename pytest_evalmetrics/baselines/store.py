@@ -110,33 +110,11 @@ class Store:
         self, result: BenchmarkResult, new: BaselineDocument, rows: bytes | None
     ) -> BenchmarkResult:
         """Write a baseline, or add a check with the reason why not."""
-        option = self._item.config.option
-        if option.evalmetrics_accept_report is not None:
-            report = Path(option.evalmetrics_accept_report)
-            differs = difference_from(report, result.id, new)
-            if differs:
-                reason = NotRecorded(cause="not_as_reported", words=differs)
-                return _with_check(result, reason)
         old = self._recorded_before()
-        dropped = _dropped_tasks(result)
-        lost_agents = _lost_agents(result, old)
-        drops = bool(dropped or lost_agents)
-        if drops and not option.evalmetrics_accept_tasks:
-            reason = NotRecorded(
-                cause="drops_tasks", dropped=dropped, lost_agents=lost_agents
-            )
-            return _with_check(result, reason)
-        recorded_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        new = _with_provenance(new, recorded=recorded_at)
-        if option.evalmetrics_add_run and old is not None:
-            obstacle = _why_not_added(old, new)
-            if obstacle:
-                reason = NotRecorded(cause="not_added", words=obstacle)
-                return _with_check(result, reason)
-            new = add_run(old, new, keep=self.keeps_runs)
-        new = document.stamped(new)
-        if old is not None and _is_same_run(old, new):
-            new = structs.replace(new, provenance=old.provenance)
+        refusal = self._refusal(result, old, new)
+        if refusal is not None:
+            return _with_check(result, refusal)
+        new = self._completed(old, new)
         from pytest_evalmetrics.baselines.snapshots import accept  # loads syrupy
 
         try:
@@ -150,6 +128,47 @@ class Store:
             file=self.shown, written=written, metrics=_changes(old, new)
         )
         return structs.replace(result, recorded=recorded)
+
+    def _refusal(
+        self,
+        result: BenchmarkResult,
+        old: BaselineDocument | None,
+        new: BaselineDocument,
+    ) -> NotRecorded | None:
+        """Say why a complete run does not become the baseline; None if it does."""
+        option = self._item.config.option
+        if option.evalmetrics_accept_report is not None:
+            report = Path(option.evalmetrics_accept_report)
+            differs = difference_from(report, result.id, new)
+            if differs:
+                return NotRecorded(cause="not_as_reported", words=differs)
+        if not option.evalmetrics_accept_tasks:
+            dropped = _dropped_tasks(result)
+            lost_agents = _lost_agents(result, old)
+            if dropped or lost_agents:
+                return NotRecorded(
+                    cause="drops_tasks", dropped=dropped, lost_agents=lost_agents
+                )
+        if option.evalmetrics_add_run and old is not None:
+            obstacle = _why_not_added(old, new)
+            if obstacle:
+                return NotRecorded(cause="not_added", words=obstacle)
+        return None
+
+    def _completed(
+        self, old: BaselineDocument | None, new: BaselineDocument
+    ) -> BaselineDocument:
+        """Add the time, the runs before it if it is one more, and the stamp."""
+        recorded_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        new = _with_provenance(new, recorded=recorded_at)
+        if old is None:
+            return document.stamped(new)
+        if self._item.config.option.evalmetrics_add_run:
+            new = add_run(old, new, keep=self.keeps_runs)
+        new = document.stamped(new)
+        if _is_same_run(old, new):
+            new = structs.replace(new, provenance=old.provenance)
+        return new
 
     def _recorded_before(self) -> BaselineDocument | None:
         """Read the baseline that an update replaces; a broken one counts as none."""

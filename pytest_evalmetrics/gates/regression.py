@@ -137,24 +137,13 @@ def _compare_all(
     gated: Sequence[Gated], *, benchmarks: int, look: Look | None
 ) -> list[_Judged]:
     bounds = [_stop_bounds(metric, look) for metric in gated]
-    tests = sum(metric.compared.rule.tests for metric in gated)
-    inputs = [
-        structs.replace(
-            _at_level(metric.compared, of_metric, look, benchmarks=benchmarks),
-            sharing=max(tests * benchmarks, 1),
-        )
-        for metric, of_metric in zip(gated, bounds, strict=True)
-    ]
+    inputs = _at_levels(gated, bounds, look, benchmarks=benchmarks)
     tested = [compare_metric(compared) for compared in inputs]
     comparisons = [metric.comparison for metric in tested]
-    at_worst = [
-        _compare_at_worst(metric, compared)
-        for metric, compared in zip(gated, inputs, strict=True)
-    ]
+    at_worst = _compare_at_worst(gated, inputs)
     groups = [metric.compared.gate_id for metric in gated]
     adjustment = adjust_jointly(comparisons, groups)
-    p_values = adjustment.p
-    p_at_worst = p_values
+    p_at_worst = adjustment.p
     if any(worst is not None for worst in at_worst):
         worst_ones = [
             worst or comparison
@@ -166,7 +155,7 @@ def _compare_all(
         _Judged(
             metric=metric,
             comparison=_with_power(tested[place], sharing),
-            p=p_values[place],
+            p=adjustment.p[place],
             worst=at_worst[place],
             p_at_worst=p_at_worst[place],
             sharing=sharing,
@@ -174,6 +163,38 @@ def _compare_all(
         )
         for place, metric in enumerate(gated)
     ]
+
+
+def _at_levels(
+    gated: Sequence[Gated],
+    bounds: Sequence[StopBounds | None],
+    look: Look | None,
+    *,
+    benchmarks: int,
+) -> list[ComparisonInput]:
+    """Let metrics be judged at the level of a look, and of all that share it."""
+    tests = sum(metric.compared.rule.tests for metric in gated)
+    inputs = []
+    for metric, of_metric in zip(gated, bounds, strict=True):
+        rule = structs.replace(metric.compared.rule, benchmarks=benchmarks)
+        if look is not None and of_metric is not None:
+            rule = structs.replace(rule, alpha=look.level(of_metric))
+        sharing = max(tests * benchmarks, 1)
+        inputs.append(structs.replace(metric.compared, rule=rule, sharing=sharing))
+    return inputs
+
+
+def _compare_at_worst(
+    gated: Sequence[Gated], inputs: Sequence[ComparisonInput]
+) -> list[Comparison | None]:
+    """Compare each metric with missing rewards at their worst; None where none may be."""
+    at_worst: list[Comparison | None] = []
+    for metric, compared in zip(gated, inputs, strict=True):
+        worst = None
+        if metric.worst is not None:
+            worst = compare(structs.replace(compared, pair=metric.worst))
+        at_worst.append(worst)
+    return at_worst
 
 
 def _with_power(tested: TestedMetric, sharing: float) -> Comparison:
@@ -200,26 +221,6 @@ def _stop_bounds(metric: Gated, look: Look | None) -> StopBounds | None:
     if look is None or not rule.tests or not len(counts):
         return None
     return look.bounds(rule.alpha, float(counts.mean()))
-
-
-def _at_level(
-    compared: ComparisonInput,
-    bounds: StopBounds | None,
-    look: Look | None,
-    *,
-    benchmarks: int,
-) -> ComparisonInput:
-    """Let a metric be judged at the level of a look, and of so many benchmarks."""
-    rule = structs.replace(compared.rule, benchmarks=benchmarks)
-    if look is not None and bounds is not None:
-        rule = structs.replace(rule, alpha=look.level(bounds))
-    return structs.replace(compared, rule=rule)
-
-
-def _compare_at_worst(metric: Gated, compared: ComparisonInput) -> Comparison | None:
-    if metric.worst is None:
-        return None
-    return compare(structs.replace(compared, pair=metric.worst))
 
 
 # -- the verdict -------------------------------------------------------------------------

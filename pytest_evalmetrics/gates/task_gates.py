@@ -149,17 +149,16 @@ def single_tasks(
     unknown: list[Check] = []
     entries: dict[TaskId, QuarantineEntry] = {}
     for at, quarantine in enumerate(spec.quarantine):
-        is_over = quarantine.until < today.isoformat()
         matches = _matching(quarantine.task, by_text)
         if not matches:
             line = line_of("quarantine", at)
             unknown.append(_unknown("quarantine", quarantine.task, by_text, line))
+        entry = _entry(quarantine, at, today, line_of)
         for task in matches:
             held = entries.get(task)
-            if is_over and held is not None and not held.is_over:
-                continue  # another entry still holds it
-            line = line_of("quarantine", at) if is_over else line_of("quarantine")
-            entries[task] = QuarantineEntry(quarantine, is_over, line)
+            is_held = held is not None and not held.is_over
+            if not (entry.is_over and is_held):
+                entries[task] = entry
     must_pass: set[TaskId] = set()
     for at, pattern in enumerate(spec.must_pass):
         matches = _matching(pattern, by_text)
@@ -168,6 +167,15 @@ def single_tasks(
             unknown.append(_unknown("must_pass", pattern, by_text, line))
         must_pass.update(matches)
     return SingleTasks(tuple(unknown), entries, frozenset(must_pass))
+
+
+def _entry(
+    quarantine: QuarantineSpec, at: int, today: date, line_of: LineOf
+) -> QuarantineEntry:
+    """Make an entry; one that is over is told by its own line."""
+    is_over = quarantine.until < today.isoformat()
+    line = line_of("quarantine", at) if is_over else line_of("quarantine")
+    return QuarantineEntry(quarantine, is_over, line)
 
 
 def _matching(pattern: str, by_text: dict[str, TaskId]) -> list[TaskId]:

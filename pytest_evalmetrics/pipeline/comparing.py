@@ -649,37 +649,52 @@ def _unreachable_drop(
 ) -> CannotFail | None:
     """Return the drop that a file asks for and that no rewards can show."""
     rule = compared.rule
-    pair = compared.pair
-    has_limit = rule.rule in _LIMITED
+    value = compared.pair.value_baseline
     worst = _worst_value(benchmark, text, compared)
-    most = rule.sign * (pair.value_baseline - worst)  # the largest possible loss
-    unit = abs(pair.value_baseline) if rule.rule is RuleName.RELATIVE else 1.0
-    unreachable = CannotFail(
-        metric=pair.name,
+    if compared.is_rate:
+        reason = _more_than_a_rate(compared, worst)
+        if reason is not None:
+            return reason
+    is_asked = bool(settings_of(benchmark).gate_of(text).max_drop)
+    if not is_asked or rule.rule not in _LIMITED:
+        return None
+    most = rule.sign * (value - worst)  # the largest possible loss
+    unit = 1.0
+    if rule.rule is RuleName.RELATIVE:
+        unit = abs(value)
+    if not 0 < most < rule.max_drop * unit:
+        return None
+    return CannotFail(
+        metric=compared.pair.name,
         key="max_drop",
         drop=rule.max_drop,
         is_rate=False,
-        baseline=pair.value_baseline,
+        baseline=value,
         worst=worst,
-        largest=most / unit if unit else most,
+        largest=most / unit,
     )
-    if compared.is_rate:
-        # a relative drop of a metric that rises has no end
-        is_endless = rule.rule is RuleName.RELATIVE and rule.sign < 0
-        max_drop = rule.max_drop if has_limit and not is_endless else 0.0
-        wanted = rule.require_mde or 0.0
-        if max(max_drop, wanted) >= 1:
-            return structs.replace(
-                unreachable,
-                key="max_drop" if max_drop >= wanted else "require_mde",
-                drop=max(max_drop, wanted),
-                is_rate=True,
-                largest=1.0,
-            )
-    is_asked = bool(settings_of(benchmark).gate_of(text).max_drop)
-    if has_limit and is_asked and 0 < most < rule.max_drop * unit:
-        return unreachable
-    return None
+
+
+def _more_than_a_rate(compared: ComparisonInput, worst: float) -> CannotFail | None:
+    """Return a drop of 1 or more that is asked of a rate; None if none is."""
+    rule = compared.rule
+    # a relative drop of a metric that rises has no end
+    is_endless = rule.rule is RuleName.RELATIVE and rule.sign < 0
+    max_drop = 0.0
+    if rule.rule in _LIMITED and not is_endless:
+        max_drop = rule.max_drop
+    wanted = rule.require_mde or 0.0
+    if max(max_drop, wanted) < 1:
+        return None
+    return CannotFail(
+        metric=compared.pair.name,
+        key="max_drop" if max_drop >= wanted else "require_mde",
+        drop=max(max_drop, wanted),
+        is_rate=True,
+        baseline=compared.pair.value_baseline,
+        worst=worst,
+        largest=1.0,
+    )
 
 
 def _worst_value(benchmark: Benchmark, text: str, compared: ComparisonInput) -> float:

@@ -468,25 +468,32 @@ class Scoring:
             if engine is None and generator is None and not has_calls:
                 score_without_calls(_jobs(board, rows, bound), board, self.hide)
                 return board
-            work = Workload(
-                jobs=_jobs(board, rows, bound),
-                scorers=tuple(bound),
-                answering=None,
-                spec=self.benchmark.spec,
-                terms=self._terms,
-                transport=self._transport(),
-                label=self._label,
-                sink=board,
-                meter=self._meter if self._limits.budgets else None,
-                anew=anew,
-            )
-            if generator is not None:
-                to_answer = ((row, None) for row, _ in rows)
-                work = structs.replace(work, jobs=to_answer, answering=board)
+            work = self._workload(board, rows, bound, anew=anew)
             if engine is not None:
                 engine.prepare()
             self._transport().run(_worked(work, engine, progress))
         return board
+
+    def _workload(
+        self, board: Board, rows: Iterable[ScorerInput], bound: Bound, *, anew: bool
+    ) -> Workload:
+        """Describe the work on a board's rows; if it has a generator, they are answered first."""
+        work = Workload(
+            jobs=_jobs(board, rows, bound),
+            scorers=tuple(bound),
+            answering=None,
+            spec=self.benchmark.spec,
+            terms=self._terms,
+            transport=self._transport(),
+            label=self._label,
+            sink=board,
+            meter=self._meter if self._limits.budgets else None,
+            anew=anew,
+        )
+        if board.generator is None:
+            return work
+        to_answer = ((row, None) for row, _ in rows)
+        return structs.replace(work, jobs=to_answer, answering=board)
 
     def _meter(self) -> Spender:
         return Spender(self._limits)

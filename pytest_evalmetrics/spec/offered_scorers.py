@@ -1,4 +1,4 @@
-"""Where the scorers' room, which is above this one, offers the keys of its types."""
+"""Where the scorers' package, which is a layer above this one, offers the keys of its types."""
 
 from __future__ import annotations
 

@@ -234,17 +234,16 @@ def _without_skew(result: TestResult, damage: TaskDamage) -> TestResult:
 
 def _without_outliers(result: TestResult, damage: TaskDamage) -> TestResult:
     """Let no extreme damage hide that of the other tasks, see `stats.winsorised_t`."""
-    milder = stats.winsorised_t(damage.values, damage.clusters)
+    milder = stats.winsorised_t(damage.values, damage.clusters, level=LEVEL)
     if milder.p >= result.p * _SAME_P:
         return result
-    clipped = structs.replace(
-        result, p=milder.p, name=milder.name, log_tail=milder.log_tail
+    return structs.replace(
+        result,
+        p=milder.p,
+        name=milder.name,
+        low=max(result.low, milder.low),
+        log_tail=milder.log_tail,
     )
-    if result.low > 0 or milder.p >= TAIL:
-        return clipped
-    # the interval of p: that of t holds 0
-    half = damage.drop * stats.normal_ppf(TAIL) / stats.normal_ppf(milder.p)
-    return around(clipped, damage.drop, half)
 
 
 def _test_unchanged(damage: TaskDamage) -> DropTest:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.comparison import task_group
+from pytest_evalmetrics.config.declarations import counts_passes
 from pytest_evalmetrics.model.changes import (
     BehaviourChanged,
     RolloutsOfTasks,
     TasksFlipped,
 )
+from pytest_evalmetrics.pipeline.gate_settings import settings_of
 from pytest_evalmetrics.pipeline.sentinels import sentinel_of
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.behaviour import BehaviourFacts
     from pytest_evalmetrics.model.changes import PerhapsNotJudged, RunChange
     from pytest_evalmetrics.pipeline.comparing import AgentComparison, ComparisonTerms
+    from pytest_evalmetrics.spec import Benchmark
+
+_MEAN = "mean_reward"
 
 
 def agent_changes(
@@ -34,8 +40,24 @@ def agent_changes(
     if before and now and before != now:
         yield RolloutsOfTasks(before, now, agent)
     flips = compared.flips
-    if flips is not None and (flips.broken or flips.mended):
+    has_flips = flips is not None and (flips.broken or flips.mended)
+    if flips is not None and has_flips and _have_passes(terms.benchmark, compared):
         yield TasksFlipped(task_group(flips.broken), task_group(flips.mended), agent)
+
+
+def _have_passes(benchmark: Benchmark, compared: AgentComparison) -> bool:
+    """Check whether rewards are passes and failures: grades and seconds are not."""
+    spec = benchmark.spec
+    if ("pass_threshold",) in benchmark.lines:
+        return True
+    names = (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds)
+    if any(counts_passes(spec, name) for name in names):
+        return True
+    if settings_of(benchmark).gate_of(_MEAN).direction == "lower":
+        return False
+    rewards = compared.run.table.scores[spec.reward]
+    is_pass = (rewards == 0) | (rewards == 1) | np.isnan(rewards)
+    return bool(is_pass.all())
 
 
 def _sentinel(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _CHANGES = 3  # of a benchmark
-_REASON_LINES = 3  # of a check that warns
+_REASON_LINES = 4  # of a check that warns
 _SHORT = 2  # lines of a benchmark that is written briefly
 _INDENT = " " * 6
 _ADVISORY_COLOUR = "cyan"
@@ -199,7 +199,11 @@ def _unmet_text(check: Check) -> str:
     p = check_wording.p_value(check)
     if p is not None:
         before += f", p {wording.two_digits(p)}"
-    return f"{agent}{check.name} {wording.number(now)} ({before})"
+    text = f"{agent}{check.name} {wording.number(now)} ({before})"
+    cause = check_wording.cause_of(check)
+    if cause:
+        text += f": {cause}"
+    return text
 
 
 # -- whole -----------------------------------------------------------------------------------
@@ -411,7 +415,7 @@ def _remarkable(result: BenchmarkResult) -> Iterator[str]:
             yield f"{agent}{reason_of(check)}"
         elif not passes and check.reasons and result.agents:
             word = check_wording.word_of(check)
-            yield f"{word}  {agent}{check_wording.own_reason(brief(check))}"
+            yield f"{word}  {agent}{check_wording.brief_reason(check)}"
 
 
 def _details(result: BenchmarkResult) -> Iterator[str]:

@@ -14,12 +14,19 @@ from pytest_evalmetrics.model.reasons import (
     NothingInCommon,
     TaskListChanged,
     UnequalSums,
+    UnknownRunNoise,
     WorseSlice,
     WorseSlices,
 )
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
-from pytest_evalmetrics.reports.sentences import bound_of, reason_of
+from pytest_evalmetrics.reports.sentences import (
+    bound_of,
+    is_compared,
+    reason_of,
+    values_text,
+)
+from pytest_evalmetrics.reports.sentences.brief import brief
 from pytest_evalmetrics.reports.wording import (
     number,
     signed,
@@ -72,6 +79,28 @@ def word_of_result(result: BenchmarkResult) -> str:
 def own_reason(check: Check) -> str:
     """Say why a check does not hold, where its word says that it is advisory."""
     return reason_of(structs.replace(check, tier=Tier.REQUIRED))
+
+
+def brief_reason(check: Check) -> str:
+    """Say why a check does not hold, with little room: what decided it, and both values."""
+    facts = check.comparison
+    cause = cause_of(check)
+    if facts is None or not cause:
+        return own_reason(brief(check))
+    values = values_text(check.name, facts)
+    if facts.p_adjusted is not None:
+        values += f", p = {two_digits(facts.p_adjusted)}"
+    return f"{values}; {cause}"
+
+
+def cause_of(check: Check) -> str:
+    """Say what decided a comparison beside its numbers; empty where they did."""
+    if check.comparison is None or not is_compared(check):
+        return ""
+    # a remark on noise decides nothing
+    causes = [one for one in check.reasons if not isinstance(one, UnknownRunNoise)]
+    without = structs.replace(check, comparison=None, reasons=tuple(causes))
+    return own_reason(brief(without))
 
 
 # -- whose check it is -----------------------------------------------------------------------

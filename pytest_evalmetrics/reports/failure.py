@@ -168,8 +168,11 @@ def _first_reason(result: BenchmarkResult) -> str:
 def _short(check: Check) -> str:
     """Say the reason for one line; the failure has what surrounds it."""
     facts = check.comparison
-    if check.reasons or facts is None or not is_compared(check):
+    if facts is None or not is_compared(check):
         return check_wording.own_reason(brief(check))
+    cause = check_wording.cause_of(check)
+    if cause:
+        return f"{check.name}: {cause}"
     text = values_text(check.name, facts)
     if facts.p_adjusted is not None:
         text += f", p {wording.two_digits(facts.p_adjusted)}"
@@ -552,7 +555,7 @@ def _reason(result: BenchmarkResult, checks: Sequence[Check]) -> Line:
         first_agents = f"{listed(list(agents), _AGENTS)}: "
         all_agents = f"{', '.join(agents)}: "
     check = _naming(checks[0], ", ".join(metrics))
-    short = f"{first_agents}{check_wording.own_reason(brief(check))}"
+    short = f"{first_agents}{check_wording.brief_reason(check)}"
     full = f"{all_agents}{check_wording.own_reason(check)}"
     return Line(
         _at(result, check, short),

@@ -44,7 +44,7 @@ _LONGEST = {
     LineKind.BESIDE: 1,
     LineKind.PART: 1,
     LineKind.SHARED: 1,
-    LineKind.REASON: 3,
+    LineKind.REASON: 4,
 }
 _ROWS = 4  # of a table, but with -v
 _WIDE = 100  # columns for tasks where nothing limits them

@@ -222,7 +222,7 @@ def _side(rewards: Sequence[float], *, are_passes: bool) -> str:
         return f"{sum(rewards):.0f}/{len(rewards)}"
     if len(rewards) <= _LISTED:
         return " ".join(f"{reward:.4g}" for reward in rewards)
-    return f"{number(sum(rewards) / len(rewards))} of {len(rewards)}"
+    return f"mean {number(sum(rewards) / len(rewards))}"
 
 
 # -- on the terminal -------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from pytest_evalmetrics.stats.distributions import (
 )
 from pytest_evalmetrics.stats.means import (
     ROUNDING,
+    MeanSE,
     mean_se,
     residuals,
     sums_of_codes,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from pytest_evalmetrics.stats.basics import Alternative, Floats, Ints
-    from pytest_evalmetrics.stats.means import MeanSE
 
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
@@ -219,13 +219,23 @@ def _units_of(values: Floats, clusters: Ints | None) -> Floats:
 
 
 def _at_most_of_signs(result: StatResult, units: int) -> StatResult:
-    """Return a result whose p is at most that of all units being worse, 2^-units."""
-    p = 0.5**units
-    if p > LEAST_P:
-        return structs.replace(result, p=min(result.p, p))
+    """Return a result whose p is at most that of all units being worse, 2^-units.
+
+    Where t is less sure, its interval may hold 0, which is less than any mean of losses.
+    """
     log_p = -units * math.log(2)
-    log_tail = min(log_p, result.log_tail)
-    return structs.replace(result, p=LEAST_P, log_tail=log_tail)
+    log_p_of_t = result.log_tail
+    if math.isnan(log_p_of_t):
+        log_p_of_t = math.log(result.p)
+    if not result.se > 0 or log_p_of_t <= log_p:
+        return result
+    p = 0.5**units
+    log_tail = math.nan
+    if p < LEAST_P:
+        p = LEAST_P
+        log_tail = log_p
+    low = max(result.low, 0.0)
+    return structs.replace(result, name="sign test", p=p, low=low, log_tail=log_tail)
 
 
 def sign_test(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
@@ -264,7 +274,9 @@ def shift_of_skew(x: ArrayLike, t: float) -> float:
 # -- the mean of differences that are clipped from above ---------------------------------------
 
 
-def winsorised_t(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
+def winsorised_t(
+    d: ArrayLike, clusters: Ints | None = None, *, level: float = 0.95
+) -> StatResult:
     """Test one-sided for a mean above 0 by the largest t of all milder differences.
 
     A larger difference never makes p larger: t is that of min(d, c) with the c that
@@ -273,16 +285,18 @@ def winsorised_t(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
     tasks, normal to lognormal(2) and t(1.5), 0.3 to 1.3 % have p < .01 (20 to 1,000
     tasks). Winsorising: Tukey and McLaughlin 1963, Sankhya A 25. Of clusters only the
     ends at Fibonacci's ranks are tried. `d` has 20 values or more.
+
+    `low` is the lower end of the interval of the clipped mean with such a `level`, and
+    so of the mean, which is no smaller.
     """
     values = vector(d)
     if clusters is not None:
-        return _winsorised_clusters(values, clusters)
-    t = _largest_t(np.sort(values))
-    return _of_clipped(t, values.size - 1, values.size)
+        return _winsorised_clusters(values, clusters, level)
+    return _of_clipped(_with_largest_t(np.sort(values)), level)
 
 
-def _largest_t(ordered: Floats) -> float:
-    """Return the largest t of min(d, c) over c, with its maximum between two values."""
+def _with_largest_t(ordered: Floats) -> MeanSE:
+    """Return the mean of min(d, c) with the c, between two values, that makes t largest."""
     n = len(ordered)
     clipped = np.arange(n)  # the values above c, as many as there may be
     sums = np.cumsum(ordered)[::-1]
@@ -298,17 +312,17 @@ def _largest_t(ordered: Floats) -> float:
     spread = squares_below + clipped * ends**2 - n * means**2
     has_spread = spread > ROUNDING * squares_below
     se = np.sqrt(np.where(has_spread, spread, 1.0) / (n - 1) / n)
-    return float(np.where(has_spread, means / se, -math.inf).max())
+    at = int(np.where(has_spread, means / se, -math.inf).argmax())
+    return MeanSE(float(means[at]), float(se[at]), df=n - 1, units=n)
 
 
-def _winsorised_clusters(values: Floats, clusters: Ints) -> StatResult:
+def _winsorised_clusters(values: Floats, clusters: Ints, level: float) -> StatResult:
     ordered = np.sort(values)[::-1]
-    plain = mean_se(values, clusters)
-    best = _of_clipped(plain.mean / plain.se, plain.df, plain.units)
+    best = _of_clipped(mean_se(values, clusters), level)
     for rank in _fibonacci_ranks(len(ordered) // 2):
         clipped = mean_se(np.minimum(values, ordered[rank]), clusters)
         if clipped.se > 0:
-            tested = _of_clipped(clipped.mean / clipped.se, clipped.df, clipped.units)
+            tested = _of_clipped(clipped, level)
             best = min(best, tested, key=lambda result: result.p)
     return best
 
@@ -324,16 +338,19 @@ def _fibonacci_ranks(end: int) -> Iterator[int]:
         rank = following
 
 
-def _of_clipped(t: float, df: float, units: int) -> StatResult:
-    p = t_sf(t, df)
+def _of_clipped(clipped: MeanSE, level: float) -> StatResult:
+    t = clipped.mean / clipped.se
+    p = t_sf(t, clipped.df)
     log_tail = math.nan
     if p < LEAST_P:
-        log_tail = t_log_sf(t, df)
+        log_tail = t_log_sf(t, clipped.df)
+    low, _ = t_interval(clipped, level)
     return StatResult(
         "winsorised paired t",
         max(p, LEAST_P),
         statistic=t,
-        df=df,
-        units=units,
+        df=clipped.df,
+        low=low,
+        units=clipped.units,
         log_tail=log_tail,
     )

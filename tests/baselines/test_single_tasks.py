@@ -60,3 +60,12 @@ def test_a_baseline_whose_tasks_are_all_in_quarantine_has_nothing_to_compare(pro
     result.stdout.fnmatch_lines(
         ["*mean_reward can't be compared: *have no task in common"]
     )
+
+
+def test_grades_of_which_all_fell_are_no_passes(project):
+    project.bench("metrics: [mean_reward]\nbaseline: true")
+    project.rollouts([[5.0, 4.0, 5.0]] * 20)
+    assert project.run(UPDATE).ret == 0
+    project.rollouts([[0.0, 1.0, 0.0], *[[5.0, 4.0, 5.0]] * 19])
+    result = project.run()
+    assert "went from all passing" not in result.stdout.str()

@@ -101,6 +101,29 @@ def test_a_committed_baseline_has_a_command_that_accepts_the_change(project):
     assert '  accept: evalmetrics accept math.bench.yaml::math --reason "..."' in lines
 
 
+@pytest.fixture
+def lost(project):
+    """Tasks that pass now and then keep the rollouts that passed."""
+    project.bench("metrics: [pass@1]\nexpect: {rollouts: any}\nbaseline: true")
+    steady = [[1.0] * 4] * 40
+    project.rollouts(steady + [[1.0, 0.0, 1.0, 0.0]] * 20)
+    assert project.run("--snapshot-update").ret == 0
+    project.rollouts(steady + [[1.0]] * 20)
+    return project
+
+
+def test_rollouts_that_are_lost_where_it_fails_are_the_first_thing_said(lost):
+    summary = section(seen(lost), "short test summary info")
+    assert summary == [
+        "FAILED math.bench.yaml::math - pass@1: more is missing than in the baseline...",
+    ]
+
+
+def test_a_cause_is_said_whole(lost):
+    words = " ".join(" ".join(section(seen(lost), "FAILURES")).split())
+    assert "at their worst pass@1 would be 0.75 against 0.8333" in words
+
+
 def test_a_task_that_broke_has_the_command_that_accepts_it(project):
     varied = [[1.0] * 5 + [0.0] * 5] * TASKS
     project.rollouts([[1.0] * 10, *varied])

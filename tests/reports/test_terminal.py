@@ -250,8 +250,8 @@ def test_why_a_benchmark_warns_is_said_whole_and_the_first_tasks_are_named(
     result.stdout.fnmatch_lines(
         [
             "    WARN  1 of 40 tasks got worse by their rollouts: 0 (1 to 0, p = 7.8e-05);",
-            "      unproven, because it assumes independent rollouts, and the rollouts of too",
-            "      few tasks differ from each other to show it",
+            "      unproven, as it takes independent rollouts, and those of too few tasks",
+            "      differ to show it: if each was drawn anew, state `independent: true`",
             "    changed: 1 task went from all passing to none: 0",
         ],
         consecutive=True,

@@ -204,20 +204,25 @@ def test_the_detectable_difference_is_detected(df, alpha):
 # -- without outliers --------------------------------------------------------------------
 
 
-def largest_t_of_any_end(values):
-    """The largest t of min(d, c), over a fine grid of c."""
+def with_largest_t(values):
+    """The mean and error of min(d, c) whose t is largest, over a fine grid of c."""
     ends = np.linspace(np.quantile(values, 0.1), values.max(), 20_001)
     clipped = np.minimum(values, ends[:, None])
     errors = clipped.std(axis=1, ddof=1) / np.sqrt(len(values))
-    return (clipped.mean(axis=1) / errors).max()
+    means = clipped.mean(axis=1)
+    at = (means / errors).argmax()
+    return means[at], errors[at]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_winsorised_t_is_the_largest_of_all_milder_differences(seed):
     rng = np.random.default_rng(seed)
     values = rng.lognormal(0.3, 1, 40) - rng.lognormal(-1, 1, 40)
-    t = winsorised_t(values).statistic
-    assert t == pytest.approx(largest_t_of_any_end(values), rel=1e-3)
+    mean, error = with_largest_t(values)
+    test = winsorised_t(values)
+    assert test.statistic == pytest.approx(mean / error, rel=1e-3)
+    low, _ = oracle.t.interval(0.95, 39, mean, error)
+    assert test.low == pytest.approx(low, rel=1e-3)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -229,6 +234,13 @@ def test_one_extreme_difference_does_not_hide_the_others(clustered):
     with_hang[0] = 600.0
     assert mean_test(with_hang, clusters, 0.95).p > 0.1
     assert winsorised_t(with_hang, clusters).p < 1e-10
+
+
+def test_the_mean_of_losses_is_proven_by_their_signs_where_one_hides_the_others():
+    test = mean_test([*[1.0] * 29, 600.0], None, 0.95)
+    assert test.name == "sign test"
+    assert test.p == pytest.approx(2.0**-30)
+    assert test.low == 0
 
 
 @given(

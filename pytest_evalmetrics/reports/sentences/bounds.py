@@ -153,12 +153,15 @@ def allowed_text(rule: RuleSettings) -> str:
         return rule.own_bound
     loss = _LOSS[rule.direction]
     most = f"{rule.max_drop:.4g}"
+    proven = loss
+    if rule.max_drop:
+        proven = f"{loss} >= {most}"
     allowed = {
         RuleName.EXACT: f"no {loss}",
         RuleName.ABSOLUTE: f"{loss} <= {most}",
         RuleName.RELATIVE: f"{loss} <= {100 * rule.max_drop:.4g} % of the baseline",
         RuleName.STATISTICAL: f"no {loss} at p < {rule.alpha:g}",
-        RuleName.PRACTICAL: f"no {loss} >= {most} at p < {rule.alpha:g}",
+        RuleName.PRACTICAL: f"no {proven} at p < {rule.alpha:g}",
         RuleName.NONINFERIOR: f"{loss} shown to be <= {most}",
     }
     return allowed[rule.rule]

@@ -312,9 +312,8 @@ def hidden_drop(reason: HiddenDrop) -> str:
 def unknown_run_noise(reason: UnknownRunNoise) -> str:
     """Say how much noise between runs would explain the drop."""
     return (
-        "with one run in the baseline the noise between runs is unknown, and a standard "
-        f"deviation of {reason.sd:.2g} would explain this drop: record more runs, or "
-        "state `run_noise:`"
+        "one run in the baseline does not show the noise between runs, of which an sd of "
+        f"{reason.sd:.2g} would explain this drop"
     )
 
 

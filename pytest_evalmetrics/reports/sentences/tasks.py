@@ -106,22 +106,25 @@ def _worse_slice(one: WorseSlice) -> str:
     return f"{one.name} ({values}; {one.worse} of its {one.tasks} tasks: {tasks})"
 
 
+_NAME_THEM = "name those that may not break in `must_pass`"
+# why rollouts are not taken for independent, and the way out
 _DEPENDENT = {
-    Independence.DENIED: "the file says `independent: false`",
+    Independence.DENIED: f"the file says `independent: false`: {_NAME_THEM}",
     Independence.UNSHOWN: (
-        "the rollouts of too few tasks differ from each other to show it"
+        "those of too few tasks differ to show it: if each was drawn anew, state "
+        "`independent: true`"
     ),
     Independence.CHURNING: (
-        "other tasks got better by more than their rollouts explain, too"
+        f"other tasks got better by more than their rollouts explain, too: {_NAME_THEM}"
     ),
 }
 
 
 @sentence.register(DependentRollouts)
 def dependent_rollouts(reason: DependentRollouts) -> str:
-    """Say why the finding does not fail the run."""
+    """Say why the finding does not fail the run, and what would let it."""
     why = _DEPENDENT[reason.independence]
-    return f"unproven, because it assumes independent rollouts, and {why}"
+    return f"unproven, as it takes independent rollouts, and {why}"
 
 
 @sentence.register(SingleTasksUnseen)

@@ -32,6 +32,9 @@ from pytest_evalmetrics.comparison.metric_comparison import compare as compare
 from pytest_evalmetrics.comparison.metric_comparison import (
     compare_metric as compare_metric,
 )
+from pytest_evalmetrics.comparison.noise_scale import NoiseScale as NoiseScale
+from pytest_evalmetrics.comparison.noise_scale import choose_scale as choose_scale
+from pytest_evalmetrics.comparison.noise_scale import scale_of as scale_of
 from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs
 from pytest_evalmetrics.comparison.run_noise import RunScatter as RunScatter

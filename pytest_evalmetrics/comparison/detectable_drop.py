@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.noise_scale import OF_AMOUNTS
 from pytest_evalmetrics.comparison.relabelling import task_statistic
 from pytest_evalmetrics.comparison.typical_drop import (
     LEVEL_SHARE,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.comparison.drop_tests import DropTest
     from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.comparison.noise_scale import NoiseScale
     from pytest_evalmetrics.comparison.run_noise import RunNoise
     from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
 
@@ -45,21 +47,31 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
     # the drop that the rule ignores, in the metric's unit
     least: float = 0.0
 
-    # what noise between runs adds to either, in squares and in the metric's unit
+    # what noise between runs adds to either, in squares and on its scale
     beyond: float = 0.0
     short: float = 0.0
+    scale: NoiseScale = OF_AMOUNTS
 
-    def seen(self, se: float) -> float:
+    def seen(self, se: float, *, at: float = 0.0) -> float:
         """Return the drop that has to be seen, for such a standard error over tasks."""
-        return max(math.hypot(self.t_fail * se, self.beyond), self.least)
+        return self.scale.drop_of(self._seen_on_scale(se, at=at))
 
-    def drop(self, se: float) -> float:
-        """Return the true drop for such a standard error over tasks."""
-        return self.seen(se) + self.margin(se)
+    def drop(self, se: float, *, spread: float | None = None, at: float = 0.0) -> float:
+        """Return the true drop for such a standard error over tasks.
 
-    def margin(self, se: float) -> float:
-        """Return by how much four of five drops are not short of the true one."""
-        return math.hypot(self.t_power * se, self.short)
+        It is the error of a drop of about `at`. `spread` is that of the drops that are
+        seen, where the test takes another.
+        """
+        seen = self._seen_on_scale(se, at=at)
+        error = self.scale.of_error(se if spread is None else spread, at=at)
+        # four of five drops are not short of the true one by more
+        margin = math.hypot(self.t_power * error, self.short)
+        return self.scale.drop_of(seen + margin)
+
+    def _seen_on_scale(self, se: float, *, at: float) -> float:
+        error = self.scale.of_error(se, at=at)
+        proven = math.hypot(self.t_fail * error, self.beyond)
+        return max(proven, self.scale.of_drop(self.least))
 
     def largest_se(self, drop: float) -> float:
         """Return the largest standard error with which a true drop is found, or 0.
@@ -86,7 +98,9 @@ def needed_drop(
     )
     if noise is None:
         return needed
-    return structs.replace(needed, beyond=noise.beyond, short=noise.short)
+    return structs.replace(
+        needed, beyond=noise.beyond, short=noise.short, scale=noise.scale
+    )
 
 
 def detectable_drop(
@@ -151,14 +165,14 @@ def thinned_drop(
     `lost` takes a share and returns the drop and its standard error.
     """
     drop, se = lost(most)
-    if not drop >= needed.drop(se):
+    if not drop >= needed.drop(se, at=drop):
         return math.nan
     low = 0.0
     high = most
     for _ in range(_STEPS):
         middle = (low + high) / 2
         drop, se = lost(middle)
-        if drop < needed.drop(se):
+        if drop < needed.drop(se, at=drop):
             low = middle
         else:
             high = middle
@@ -402,7 +416,7 @@ def _swapped_drop(damage: TaskDamage, test: DropTest, needed: Needed) -> float:
             critical = math.hypot(se, drop / math.sqrt(damage.units))
             spread = se
         last = drop
-        drop = needed.seen(critical) + needed.margin(spread)
+        drop = needed.drop(critical, spread=spread, at=drop)
     if not drop - last < _SETTLED * drop:
         return math.nan
     return float(f"{drop:.6g}")

@@ -13,7 +13,8 @@ from pytest_evalmetrics.comparison.collapses import had_most_to_lose, tasks_with
 from pytest_evalmetrics.comparison.detectable_drop import detectable_drop
 from pytest_evalmetrics.comparison.drop_tests import test_drop
 from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
-from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around
+from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL
+from pytest_evalmetrics.comparison.noise_scale import scale_of
 from pytest_evalmetrics.comparison.run_noise import (
     unseen_noise,
     with_run_noise,
@@ -119,6 +120,7 @@ def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise
     """Measure the noise between runs; None where there is one and nothing states it."""
     runs = damage.given.runs
     stated = damage.given.run_noise
+    scale = scale_of(damage.given)
     if math.isnan(result.p):
         return None
     if stated is not None:
@@ -130,6 +132,7 @@ def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise
             se=result.se,
             alpha=alpha,
             level=LEVEL,
+            scale=scale,
         )
     if runs is None:
         return None
@@ -140,6 +143,7 @@ def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise
         se=result.se,
         alpha=alpha,
         level=LEVEL,
+        scale=scale,
     )
 
 
@@ -167,8 +171,10 @@ def _with_noise(result: TestResult, noise: RunNoise | None, drop: float) -> Test
         result = structs.replace(result, p=noise.p, log_tail=noise.log_p)
     if math.isnan(noise.half):
         return result
-    wider = structs.replace(result, mid_p=math.nan, se=result.se * noise.wider)
-    return around(wider, drop, noise.half)
+    low, high = noise.interval(drop)
+    return structs.replace(
+        result, mid_p=math.nan, se=result.se * noise.wider, low=low, high=high
+    )
 
 
 def _on_its_range(result: TestResult, damage: TaskDamage) -> TestResult:

@@ -15,6 +15,9 @@ distribution whose scale is above what is expected (Gelman 2006, Bayesian Analys
 515): 5 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
 So the level holds from two runs on, and what two or three runs can't show costs power.
 
+Runs of latencies, costs and tokens differ by a factor. Where less is better, all of this
+is of their logarithms, see `noise_scale`.
+
 Earlier runs of the same benchmark show the noise of a lone baseline, see
 `successive_runs`: they scatter as its own further runs would, so that Student's t of their
 scatter predicts a drop with no prior. Beside several runs of a baseline, or with other
@@ -34,6 +37,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.comparison.noise_scale import OF_AMOUNTS
 from pytest_evalmetrics.model.comparison import NoiseSource
 from pytest_evalmetrics.stats import (
     bisected,
@@ -51,6 +55,7 @@ from pytest_evalmetrics.stats import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_evalmetrics.comparison.noise_scale import NoiseScale
     from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
 
 _RATE_SCALE = 0.05  # of the half-Cauchy prior of a rate
@@ -89,6 +94,8 @@ class Runs(msgspec.Struct, frozen=True):
     se: float = math.nan
     is_rate: bool = False
     history: RunScatter | None = None  # of earlier runs of the same benchmark
+    # of their logarithms; None where a value is not positive
+    history_of_logs: RunScatter | None = None
     pool: tuple[RunScatter, ...] = ()  # of other benchmarks
     # the same of the tasks' trimmed means, for a metric that is a mean without a range
     typical: Runs | None = None
@@ -110,9 +117,20 @@ class Runs(msgspec.Struct, frozen=True):
         """The variance of a drop, as a multiple of that of one run's value."""
         return 1 + (1 / len(self.values) if self.pooled else 1.0)
 
+    def on(self, scale: NoiseScale) -> Runs:
+        """Return the same runs with values and errors on a scale."""
+        if not scale.is_of_logs:
+            return self
+        return structs.replace(
+            self,
+            values=tuple(map(scale.of_value, self.values)),
+            se=scale.of_error(self.se),
+            history=self.history_of_logs,
+        )
+
 
 class RunNoise(msgspec.Struct, frozen=True):
-    """A drop against the noise of tasks and of runs."""
+    """A drop against the noise of tasks and of runs; quantiles are on `scale`."""
 
     # the noise between runs beyond that of tasks, in the metric's unit; 0 for none
     sd: float
@@ -127,11 +145,19 @@ class RunNoise(msgspec.Struct, frozen=True):
     # the same of the quantile that four of five drops are not short of. It is of the
     # noise that the runs show, for that is what a drop meets; the test allows for more
     short: float = 0.0
+    scale: NoiseScale = OF_AMOUNTS
 
     @property
     def p(self) -> float:
         """One-sided, of no change; never 0."""
         return _six_digits(p_of_log(self.log_p))
+
+    def interval(self, drop: float) -> tuple[float, float]:
+        """Return the ends of the interval around a drop, in the metric's unit."""
+        middle = self.scale.of_drop(drop)
+        low = self.scale.drop_of(middle - self.half)
+        high = self.scale.drop_of(middle + self.half)
+        return low, high
 
 
 def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Runs:
@@ -153,11 +179,13 @@ def _typical_runs(runs: Runs, pairs: Sequence[PairedMetric]) -> Runs | None:
     if pairs[-1].bounded or any(_has_no_values(pair) for pair in pairs):
         return None
     values = np.array([pair.baseline for pair in pairs])
-    shifts = [trimmed_mean(run) for run in values - values.mean(axis=0)]
+    of_all = values.mean(axis=0)
+    middle = trimmed_mean(of_all).mean
+    shifts = [trimmed_mean(run) for run in values - of_all]
     variance = sum(shift.se**2 for shift in shifts) / (len(shifts) - 1)
     return structs.replace(
         runs,
-        values=tuple(shift.mean for shift in shifts),
+        values=tuple(middle + shift.mean for shift in shifts),
         se=math.sqrt(variance),
     )
 
@@ -181,6 +209,7 @@ def lone_run(
     *,
     is_rate: bool = True,
     history: RunScatter | None = None,
+    history_of_logs: RunScatter | None = None,
     pool: tuple[RunScatter, ...] = (),
 ) -> Runs:
     """Take the noise of a baseline of one run from earlier runs, or other benchmarks."""
@@ -192,6 +221,7 @@ def lone_run(
         se=_error_of_difference(pair) / math.sqrt(2),
         is_rate=is_rate,
         history=history,
+        history_of_logs=history_of_logs,
         pool=pool,
     )
 
@@ -223,9 +253,39 @@ def _error_within(values: Floats, *, clusters: Ints | None) -> float:
 
 
 def with_run_noise(
-    runs: Runs, drop: float, log_p: float, se: float, *, alpha: float, level: float
+    runs: Runs,
+    drop: float,
+    log_p: float,
+    se: float,
+    *,
+    alpha: float,
+    level: float,
+    scale: NoiseScale = OF_AMOUNTS,
 ) -> RunNoise:
     """Add noise between runs to a test whose p and `se` cover that of tasks alone."""
+    noise = _with_noise_of(
+        runs.on(scale),
+        drop=scale.of_drop(drop),
+        log_p=log_p,
+        se=scale.of_error(se),
+        alpha=alpha,
+        level=level,
+    )
+    return _on_scale(noise, scale)
+
+
+def _on_scale(noise: RunNoise, scale: NoiseScale) -> RunNoise:
+    """Say of which scale a noise is."""
+    if not scale.is_of_logs:
+        return noise
+    sd = _six_digits(noise.sd * scale.unit)
+    return structs.replace(noise, sd=sd, scale=scale)
+
+
+def _with_noise_of(
+    runs: Runs, drop: float, log_p: float, se: float, *, alpha: float, level: float
+) -> RunNoise:
+    """Add noise between runs, all of it on one scale."""
     factor = runs.variance_factor
     one_run = runs.se
     if not one_run >= 0:
@@ -264,31 +324,49 @@ def with_stated_noise(
     *,
     alpha: float,
     level: float,
+    scale: NoiseScale = OF_AMOUNTS,
 ) -> RunNoise:
-    """Add noise between runs of a known standard deviation, to one run or several."""
+    """Add noise between runs of a known standard deviation, to one run or several.
+
+    `sd` is in the metric's unit.
+    """
     factor = 2.0 if runs is None else runs.variance_factor
-    return _with_variances(
-        NoiseWeights(sds=np.array([sd]), weights=np.ones(1)),
+    sd_on_scale = scale.of_error(sd)
+    noise = _with_variances(
+        NoiseWeights(sds=np.array([sd_on_scale]), weights=np.ones(1)),
         factor,
-        drop=drop,
+        drop=scale.of_drop(drop),
         log_p=log_p,
-        se=se,
-        sd=sd,
+        se=scale.of_error(se),
+        sd=sd_on_scale,
         alpha=alpha,
         level=level,
     )
+    return _on_scale(noise, scale)
 
 
-def largest_shift(runs: Runs | None, stated: float | None, *, alpha: float) -> float:
+def largest_shift(
+    runs: Runs | None,
+    stated: float | None,
+    *,
+    alpha: float,
+    scale: NoiseScale = OF_AMOUNTS,
+) -> float:
     """Return the drop that noise between runs alone exceeds with such a chance.
 
     Where neither several runs nor the file say how large it is, 0: it is not known.
     """
     if stated is not None:
         factor = 2.0 if runs is None else runs.variance_factor
-        return -normal_ppf(alpha) * stated * math.sqrt(factor)
+        sd = scale.of_error(stated)
+        return scale.drop_of(-normal_ppf(alpha) * sd * math.sqrt(factor))
     if runs is None:
         return 0.0
+    return scale.drop_of(_largest_shift_of(runs.on(scale), alpha=alpha))
+
+
+def _largest_shift_of(runs: Runs, *, alpha: float) -> float:
+    """Return the same of runs, on their scale."""
     factor = runs.variance_factor
     seen = _scatter_of_own(runs)
     if seen is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.comparison.metric_comparison import compare
+from pytest_evalmetrics.comparison.noise_scale import scale_of
 from pytest_evalmetrics.comparison.run_noise import largest_shift
 from pytest_evalmetrics.comparison.run_shifts import with_shift
 from pytest_evalmetrics.sums import mean_of
@@ -108,7 +109,9 @@ def _at(
     stated = compared.run_noise
     if stated is not None and not compared.is_rate:
         stated *= abs(compared.pair.value_baseline)
-    shift = largest_shift(compared.runs, stated, alpha=with_runs)
+    shift = largest_shift(
+        compared.runs, stated, alpha=with_runs, scale=scale_of(compared)
+    )
     pair = with_shift(compared.pair, rule.sign, shift)
     return structs.replace(compared, pair=pair, rule=rule, runs=None, run_noise=None)
 

@@ -19,12 +19,14 @@ import numpy as np
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.intervals import LEVEL
+from pytest_evalmetrics.comparison.noise_scale import choose_scale
 from pytest_evalmetrics.comparison.relabelling import values_are_means
 from pytest_evalmetrics.comparison.run_noise import with_run_noise, with_stated_noise
 from pytest_evalmetrics.model.comparison import TypicalDrop
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.comparison.noise_scale import NoiseScale
     from pytest_evalmetrics.model.comparison import Floats, PairedMetric
 
 # of a metric's level, that this test takes beside it: both together keep the limit
@@ -138,15 +140,17 @@ def _with_run_noise(damage: TaskDamage, drop: float, log_p: float) -> float:
     given = damage.given
     runs = None if given.runs is None else given.runs.typical
     se = stats.trimmed_mean(damage.values).se
+    scale = _scale(damage, drop)
     if given.run_noise is not None:
         noise = with_stated_noise(
-            given.run_noise * abs(damage.pair.value_baseline),
+            given.run_noise * _usual_value(damage),
             runs,
             drop=drop,
             log_p=log_p,
             se=se,
             alpha=damage.alpha,
             level=LEVEL,
+            scale=scale,
         )
         return noise.p
     if given.runs is None:
@@ -154,6 +158,32 @@ def _with_run_noise(damage: TaskDamage, drop: float, log_p: float) -> float:
     if runs is None:
         return 1.0
     noise = with_run_noise(
-        runs, drop=drop, log_p=log_p, se=se, alpha=damage.alpha, level=LEVEL
+        runs,
+        drop=drop,
+        log_p=log_p,
+        se=se,
+        alpha=damage.alpha,
+        level=LEVEL,
+        scale=scale,
     )
     return noise.p
+
+
+def _scale(damage: TaskDamage, drop: float) -> NoiseScale:
+    """Choose the scale of the noise between runs of most tasks."""
+    usual = _usual_value(damage)
+    runs = None if damage.given.runs is None else damage.given.runs.typical
+    return choose_scale(
+        usual,
+        usual - damage.sign * drop,
+        runs,
+        sign=damage.sign,
+        is_rate=False,
+    )
+
+
+def _usual_value(damage: TaskDamage) -> float:
+    """Return the size of the baseline's value over most tasks."""
+    if damage.pair.baseline is None:
+        return abs(damage.pair.value_baseline)
+    return abs(stats.trimmed_mean(damage.pair.baseline).mean)

@@ -9,6 +9,7 @@ import msgspec
 
 from pytest_evalmetrics.comparison import (
     broken_tasks,
+    choose_scale,
     could_prove,
     largest_shift,
     means_of,
@@ -99,10 +100,18 @@ def check_tasks_by_rollouts(
 
 def _beyond_runs(agent: TasksToTest, alpha: float) -> PairedMetric:
     """Worsen the baseline by what shifts of a run, or of a cluster, may explain."""
-    shift = largest_shift(agent.runs, agent.run_noise, alpha=alpha)
-    of_clusters = -normal_ppf(alpha) * shift_of_clusters(agent.pair)
+    pair = agent.pair
+    scale = choose_scale(
+        pair.value_baseline,
+        pair.value_current,
+        agent.runs,
+        sign=agent.sign,
+        is_rate=pair.bounded,
+    )
+    shift = largest_shift(agent.runs, agent.run_noise, alpha=alpha, scale=scale)
+    of_clusters = -normal_ppf(alpha) * shift_of_clusters(pair)
     shift = math.hypot(shift, of_clusters)
-    return with_shift(agent.pair, agent.sign, shift)
+    return with_shift(pair, agent.sign, shift)
 
 
 def _check(

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.comparison import (
@@ -47,19 +48,41 @@ class NoiseElsewhere(msgspec.Struct, frozen=True, kw_only=True):
 
         Beside a lone run, neighbours count if they show noise.
         """
-        history = self._history(pair, agent)
+        history = None
+        history_of_logs = None
+        stretches = _stretches(self.past, pair, agent)
+        if stretches:
+            history = scatter_of_successive(stretches, error_of_current(pair))
+            history_of_logs = _scatter_of_logs(stretches, pair)
         neighbours = self.neighbours if is_rate else ()
         if runs is not None:
-            return structs.replace(runs, history=history, pool=neighbours)
+            return structs.replace(
+                runs,
+                history=history,
+                history_of_logs=history_of_logs,
+                pool=neighbours,
+            )
         if history is None and not pool_shows_noise(neighbours):
             return None
-        return lone_run(pair, is_rate=is_rate, history=history, pool=neighbours)
+        return lone_run(
+            pair,
+            is_rate=is_rate,
+            history=history,
+            history_of_logs=history_of_logs,
+            pool=neighbours,
+        )
 
-    def _history(self, pair: PairedMetric, agent: str) -> RunScatter | None:
-        stretches = _stretches(self.past, pair, agent)
-        if not stretches:
-            return None
-        return scatter_of_successive(stretches, error_of_current(pair))
+
+def _scatter_of_logs(
+    stretches: Sequence[Sequence[float]], pair: PairedMetric
+) -> RunScatter | None:
+    """Measure how the logarithms of runs scatter; None where a value is not positive."""
+    now = pair.value_current
+    smallest = min(min(stretch) for stretch in stretches)
+    if not (now > 0 and smallest > 0):
+        return None
+    logs = [np.log(stretch).tolist() for stretch in stretches]
+    return scatter_of_successive(logs, error_of_current(pair) / now)
 
 
 NOTHING: Final = NoiseElsewhere()

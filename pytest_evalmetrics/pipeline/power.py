@@ -19,6 +19,7 @@ from pytest_evalmetrics.comparison import (
     log_least_p,
     means_of,
     needed_drop,
+    scale_of,
     thinned_drop,
     with_run_noise,
     with_stated_noise,
@@ -258,6 +259,7 @@ def _noise_of_runs(
         agent=recorded.agent,
         elsewhere=recorded.elsewhere,
     )
+    scale = scale_of(given)
     # no drop: its p is not asked for
     unchanged = math.log(0.5)
     if given.run_noise is not None:
@@ -270,11 +272,18 @@ def _noise_of_runs(
             se=se,
             alpha=alpha,
             level=LEVEL,
+            scale=scale,
         )
     if given.runs is None:
         return None
     return with_run_noise(
-        given.runs, drop=0.0, log_p=unchanged, se=se, alpha=alpha, level=LEVEL
+        given.runs,
+        drop=0.0,
+        log_p=unchanged,
+        se=se,
+        alpha=alpha,
+        level=LEVEL,
+        scale=scale,
     )
 
 

@@ -47,6 +47,7 @@ from simulated import (
     whole_gate,
 )
 from worlds_of_comparisons import COMPARISONS, many
+from worlds_of_factors import factors
 from worlds_of_history import history
 from worlds_of_intervals import INTERVALS, intervals
 from worlds_of_losses import losses, ragged
@@ -854,6 +855,7 @@ TABLES = (
     power,
     family,
     runs,
+    factors,
     history,
     losses,
     verdicts,

@@ -127,10 +127,10 @@ def random_world(seed: int) -> RandomWorld:
     slices = int(rng.choice([0, 0, 3, 12]))
     clusters = max(tasks // 8, 2) if happens(0.25) and tasks >= 20 else 0
     runs = int(rng.choice([1, 1, 1, 2, 5]))
-    # noise between runs is in no test of one run; costs and latencies scatter by 10 %
+    # noise between runs is in no test of one run
     shift = 0.0
     if runs > 1:
-        shift = float(rng.choice([0.0, 0.1 if is_cost else 0.3]))
+        shift = float(rng.choice([0.0, 0.3]))
     scores = int(rng.choice([1, 1, 3, 8]))
     metrics = tuple(f"mean/s{place}" for place in range(scores))
     if scores == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 _ALL = 0.9
 _NO_ROOM = 1e-12  # of the largest change: from the worst value but for rounding
 _FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
+# of a coin: many tasks of which fewer pass are taken for tasks that can't be solved
+_CHANCES = tuple(percent / 100 for percent in range(20, 80))
+# coins that are up and then down are this rare, however many others there are
+_NEVER_BY_CHANCE = 5
+_MOST_BY_CHANCE = 0.0092
 
 
 class _Losable(msgspec.Struct, frozen=True):
@@ -60,6 +66,27 @@ def tasks_with_room(damage: TaskDamage) -> int:
         return 0
     has_room = amounts > _NO_ROOM * damage.span
     return int(np.count_nonzero(has_room | (damage.values != 0)))
+
+
+def chance_of_coins(tasks: int, *, lost: int) -> float:
+    """Return how often so many of the tasks pass if each is one coin, and then none does.
+
+    It is the most for any chance of a coin from a fifth on, the same in the baseline and
+    in the run. Coins of different chances do so no more often (Hoeffding 1956, Annals of
+    Mathematical Statistics 27).
+    """
+    if lost >= _NEVER_BY_CHANCE:
+        return _MOST_BY_CHANCE
+    return max(_chance_of(tasks, lost=lost, up=up) for up in _CHANCES)
+
+
+def _chance_of(tasks: int, *, lost: int, up: float) -> float:
+    """Return the same for coins that are up with one chance."""
+    down = 1 - up
+    fewer = 0.0
+    for count in range(lost):
+        fewer += math.comb(tasks, count) * up**count * down ** (tasks - count)
+    return (1 - fewer) * down**tasks
 
 
 def _losable(damage: TaskDamage) -> _Losable:

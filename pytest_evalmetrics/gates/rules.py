@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.comparison import may_be_copies
+from pytest_evalmetrics.comparison import chance_of_coins, may_be_copies
 from pytest_evalmetrics.errors import MetricError, RegistryError, raised_words
 from pytest_evalmetrics.model.comparison import (
     AllLost,
@@ -50,8 +50,9 @@ _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 _SMALL_NOISE = 0.02
 # tasks that lost everything, and that are no chance whatever their rollouts are worth
 _MANY_LOST = 3
-# of unchanged runs whose tasks are coins, and whose rollouts repeat each other
-_MOST_BY_COINS = 0.015
+# of unchanged runs whose tasks are coins, and whose rollouts repeat each other: the mean
+# fails a few more
+_MOST_BY_COINS = 0.0125
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
@@ -314,14 +315,8 @@ def _may_prove(comparison: Comparison) -> bool:
     may_be_coins = comparison.clusters is None and may_be_copies(comparison.pair)
     if comparison.had_most_to_lose or not may_be_coins:
         return True
-    by_coins = _chance_of_coins(comparison.units, lost=comparison.tasks_with_room)
+    by_coins = chance_of_coins(comparison.units, lost=comparison.tasks_with_room)
     return by_coins <= _MOST_BY_COINS
-
-
-def _chance_of_coins(tasks: int, *, lost: int) -> float:
-    """Return how often so many coins or more come up, and then all coins down."""
-    ways = sum(math.comb(tasks, up) for up in range(lost, tasks + 1))
-    return float(ways / 4**tasks)
 
 
 def _rests_on_repeats(comparison: Comparison, independence: Independence) -> bool:

@@ -293,16 +293,34 @@ def coins(up, tasks):
     return [[1.0] * 8] * up + [[0.0] * 8] * (tasks - up)
 
 
-@pytest.mark.parametrize("tasks", [4, 5])
-def test_three_of_a_few_coins_that_lose_all_are_a_chance_of_copies(tasks):
-    check = checked(make_pair(coins(3, tasks), coins(0, tasks)))
+@pytest.mark.parametrize(("up", "tasks"), [(3, 4), (3, 5), (3, 6), (3, 12), (4, 12)])
+def test_a_few_of_more_coins_that_lose_all_are_a_chance_of_copies(up, tasks):
+    check = checked(make_pair(coins(up, tasks), coins(0, tasks)))
     assert check.verdict is WARN
     assert check.reasons == (DependentRollouts(Independence.UNSHOWN),)
 
 
-@pytest.mark.parametrize(("up", "tasks"), [(3, 3), (4, 4), (4, 5), (3, 6), (3, 20)])
+@pytest.mark.parametrize(
+    ("up", "tasks"), [(3, 3), (4, 4), (4, 5), (4, 8), (3, 20), (3, 100)]
+)
 def test_so_many_coins_that_lose_all_are_no_chance(up, tasks):
     assert checked(make_pair(coins(up, tasks), coins(0, tasks))).verdict is FAIL
+
+
+@pytest.mark.parametrize("tasks", [6, 8, 12, 16])
+@pytest.mark.parametrize("chance", [0.05, 0.1, 0.2, 0.3, 0.5])
+def test_few_coins_of_any_chance_that_lose_all_fail_in_less_than_1_5_per_cent(
+    tasks, chance
+):
+    failing = [
+        up
+        for up in range(1, 7)
+        if checked(make_pair(coins(up, tasks), coins(0, tasks))).verdict is FAIL
+    ]
+    # the fewest that fail, or more, and then none
+    of_baseline = oracle.binom.sf(min(failing) - 1, tasks, chance)
+    of_run = (1 - chance) ** tasks
+    assert of_baseline * of_run < 0.015
 
 
 @pytest.mark.parametrize("rollouts", [2, 4, 8])

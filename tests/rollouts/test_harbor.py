@@ -42,20 +42,47 @@ def job(folder, planned, name="job", **evals):
     folder.json(result, f"{name}/result.json")
 
 
-def test_a_job_whose_reward_is_0(real):
-    stats = json.loads((real.path / "harbor/job_reward0/result.json").read_text())[
-        "stats"
-    ]
-    table = real.load("harbor/job_reward0", scores=["reward"])
-    ((_, own),) = stats["evals"].items()
-    assert table.scores["reward"].mean() == own["metrics"][0]["mean"] == 0
-    assert table.scores["prompt_tokens"].sum() == stats["n_input_tokens"] == 2700
-    assert table.scores["completion_tokens"].sum() == stats["n_output_tokens"] == 160
-    assert table.scores["cached_tokens"].sum() == stats["n_cache_tokens"] == 768
-    assert "cost_usd" not in table.scores
-    assert table.scores["latency_s"].tolist() == [pytest.approx(2.946077)]
-    assert table.agents == ("matched-subscription-smoke__gpt-5.6-sol",)
-    assert note_texts(table.notes) == ()
+@pytest.fixture
+def reward0(real):
+    """A job of one trial, whose reward is 0."""
+    return real.load("harbor/job_reward0", scores=["reward"])
+
+
+def test_a_reward_of_0_is_a_reward(reward0, real):
+    path = real.path / "harbor/job_reward0/result.json"
+    (own,) = json.loads(path.read_text())["stats"]["evals"].values()
+    assert reward0.scores["reward"].tolist() == [0]
+    assert own["metrics"][0]["mean"] == 0
+    assert note_texts(reward0.notes) == ()
+
+
+@pytest.mark.parametrize(
+    ("score", "counted_by_harbor", "tokens"),
+    [
+        ("prompt_tokens", "n_input_tokens", 2700),
+        ("completion_tokens", "n_output_tokens", 160),
+        ("cached_tokens", "n_cache_tokens", 768),
+    ],
+)
+def test_tokens_are_those_that_harbor_counts(
+    reward0, real, score, counted_by_harbor, tokens
+):
+    path = real.path / "harbor/job_reward0/result.json"
+    stats = json.loads(path.read_text())["stats"]
+    assert reward0.scores[score].sum() == tokens
+    assert stats[counted_by_harbor] == tokens
+
+
+def test_a_trial_of_unknown_costs_has_none(reward0):
+    assert "cost_usd" not in reward0.scores
+
+
+def test_the_latency_of_a_trial_is_that_of_its_agent(reward0):
+    assert reward0.scores["latency_s"].tolist() == [pytest.approx(2.946077)]
+
+
+def test_the_agent_of_a_trial_is_named_with_its_model(reward0):
+    assert reward0.agents == ("matched-subscription-smoke__gpt-5.6-sol",)
 
 
 def test_a_trial_of_an_unknown_schema_is_refused(folder):

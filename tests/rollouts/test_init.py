@@ -6,6 +6,8 @@ import pytest
 import yaml
 from rollouts.test_lm_eval import row as sample
 
+from pytest_evalmetrics.rollouts.survey import write_benchmark
+
 N = 12
 PASSES = [n % 3 > 0 for n in range(N)]  # two of three
 
@@ -192,37 +194,64 @@ def write(project, name):
     project.write(name, content if isinstance(content, str) else json.dumps(content))
 
 
-def proposal(project, name):
-    text = project.path.joinpath(name.partition(".")[0] + ".bench.yaml").read_text()
-    return yaml.safe_load(text)["benchmark"], text
+def proposed(project, name):
+    """Let init write a benchmark file for one of the odd files, and read it."""
+    write(project, name)
+    path = write_benchmark(name, project.path).path
+    return yaml.safe_load(path.read_text())["benchmark"]
 
 
-def test_odd_files_are_gated_in_two_commands(project):
-    for name, (_, shape, _) in ODD.items():
-        write(project, name)
-        result = project.run("--evalmetrics-init", name)
-        assert result.ret == 0, result.stdout.str()
-        benchmark, text = proposal(project, name)
-        assert benchmark["rollouts"] == {"path": name, **yaml.safe_load(shape)}
-        comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
-        assert comments == [
-            "written by evalmetrics init",
-            *REASONS.get(name, comments[1:]),
-        ]
-        assert any(c.startswith("reward: ") for c in comments)
-        assert benchmark["baseline"] == (
-            {"direction": "lower"} if name == "slips.jsonl" else True
-        )
-    assert project.run().ret == 0
-    estimates = {
-        b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]
-    }
+def comments_of(project, name):
+    write(project, name)
+    path = write_benchmark(name, project.path).path
+    lines = path.read_text().splitlines()
+    return [line.removeprefix("# ") for line in lines if line.startswith("# ")]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_shape_of_an_odd_file_is_proposed(project, name):
+    _, shape, _ = ODD[name]
+    rollouts = proposed(project, name)["rollouts"]
+    assert rollouts == {"path": name, **yaml.safe_load(shape)}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_the_reasons_for_a_shape_are_written_above_it(project, name):
+    written = ["written by evalmetrics init", *REASONS[name]]
+    assert comments_of(project, name) == written
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_there_is_a_reason_for_every_reward(project, name):
+    reasons = comments_of(project, name)
+    assert any(reason.startswith("reward: ") for reason in reasons)
+
+
+def test_a_word_error_rate_is_better_when_it_is_lower(project):
+    assert proposed(project, "slips.jsonl")["baseline"] == {"direction": "lower"}
+
+
+def test_a_share_of_passes_has_the_default_baseline(project):
+    assert proposed(project, "tickets.jsonl")["baseline"] is True
+
+
+def test_odd_files_have_their_values(project):
+    for name in ODD:
+        proposed(project, name)
+    assert project.run("--evalmetrics-update").ret == 0
+    values = {}
+    for benchmark in project.report()["benchmarks"]:
+        values[benchmark["name"]] = benchmark["agents"][0]["estimates"]
     for name, (_, _, metric) in ODD.items():
-        value = estimates[name.partition(".")[0]][metric]["value"]
-        assert value == pytest.approx(VALUES[metric])
-    project.write(
-        "keyed.json", json.dumps(ODD["keyed.json"][0]).replace("true", "false")
-    )
+        estimate = values[name.partition(".")[0]][metric]
+        assert estimate["value"] == pytest.approx(VALUES[metric]), name
+
+
+def test_an_odd_file_is_gated_in_two_commands(project):
+    write(project, "keyed.json")
+    assert project.run("--evalmetrics-init", "keyed.json").ret == 0
+    worse = json.dumps(ODD["keyed.json"][0]).replace("true", "false")
+    project.write("keyed.json", worse)
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
@@ -408,8 +437,9 @@ def test_init_says_that_a_bare_pytest_passes_over_the_file(project):
 
 def test_an_absolute_path_is_written_as_a_relative_one(project):
     write(project, "keyed.json")
-    project.run("--evalmetrics-init", str(project.path / "keyed.json"))
-    assert proposal(project, "keyed.json")[0]["rollouts"]["path"] == "keyed.json"
+    written = write_benchmark(str(project.path / "keyed.json"), project.path)
+    benchmark = yaml.safe_load(written.path.read_text())["benchmark"]
+    assert benchmark["rollouts"]["path"] == "keyed.json"
 
 
 def attempts(tasks):

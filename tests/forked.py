@@ -12,17 +12,19 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 _PROGRAMS = ("pytest", "pytest_evalmetrics")
@@ -112,6 +114,19 @@ class Run:
                 raise subprocess.TimeoutExpired("the run", timeout or 0) from None
         return self.returncode
 
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._server], [], [], 0)[0]:
+            self.returncode = int(self._server.recv(32))
+        return self.returncode
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float = 60) -> None:
+        """Wait for something that happens while the program runs."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert self.poll() is None, "the program has ended before"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
     def kill(self) -> None:
         if self.returncode is None:
             os.kill(self.pid, signal.SIGKILL)
@@ -169,19 +184,7 @@ def serve(channel: socket.socket) -> str:
     sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:1] = [cwd, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = [program, *arguments]
-    if "MUTANTS_MAP" in env:
-        measure(env["MUTANTS_MAP"], env.get("PYTEST_CURRENT_TEST", ""))
     return program
-
-
-def measure(folder: str, test: str) -> None:
-    """Record which lines a run reaches, for tests/perf/mutants.py."""
-    import coverage
-
-    config = os.path.join(folder, "coveragerc")  # noqa: PTH118
-    measuring = coverage.Coverage(config_file=config, data_suffix=True, context=test)
-    atexit.register(lambda: (measuring.stop(), measuring.save()))
-    measuring.start()
 
 
 class Worker:

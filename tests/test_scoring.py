@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -295,8 +294,7 @@ def test_an_interrupted_run_ends_with_the_same_report(scored, number):
     )
     with (scored.path / "out").open("wb") as out:
         first = Run([sys.executable, "-mpytest"], scored.path, os.environ, out, out)
-        while scored.endpoint.posts < 12:
-            time.sleep(0.01)
+        first.wait_until(lambda: scored.endpoint.posts >= 12)
         os.kill(first.pid, getattr(signal, number))
         assert first.wait(timeout=60) != 0
     assert "INTERNALERROR" not in (scored.path / "out").read_text()

@@ -170,10 +170,6 @@ def run_group(
             k: v.replace("@server@", f"{fake().url}/{names[0]}")
             for k, v in step.get("env", {}).items()
         }
-        if "MUTANTS_MAP" in os.environ:
-            environment["PYTEST_CURRENT_TEST"] = (
-                f"tests/golden/test_golden.py::test_case[{names[0]}] (call)"
-            )
         (root / "junit.xml").unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", *FLAGS, *arguments]
         run = completed(command, root, clean_environment(byte_code, environment))

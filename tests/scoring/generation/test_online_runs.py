@@ -3,11 +3,10 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 
 import pytest
+from forked import Run
 from scoring.generation.running import online
 
 
@@ -88,32 +87,32 @@ def interrupted(project, model, monkeypatch):
     monkeypatch.setenv("MY_KEY", "k")
     url = f"{model.url}/chat/completions?latency=0.05"
     write(project, url, n=30, rest="  params: {parallelism: 2}\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q"],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    deadline = time.monotonic() + 60
-    while model.posts < 20 and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()[0].decode()
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    command = [sys.executable, "-m", "pytest", "-q"]
+    with (project.path / "out").open("w+", encoding="utf-8") as out:
+        run = Run(command, project.path, os.environ, out, out)
+        run.wait_until(lambda: model.posts >= 20)
+        os.kill(run.pid, signal.SIGINT)
+        run.wait(timeout=60)
+        out.seek(0)
+        text = out.read()
     assert 20 <= model.posts < 60
-    return out.decode()
+    return text
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(interrupted, project, model):
-    assert "KeyboardInterrupt" in interrupted
-    assert "interrupted: 0 benchmarks evaluated, 1 not" in interrupted
-    assert (
-        "run the same command again: answers that were paid for are kept" in interrupted
-    )
+def test_an_interrupted_run_says_how_to_go_on(interrupted):
+    for text in (
+        "KeyboardInterrupt",
+        "interrupted: 0 benchmarks evaluated, 1 not",
+        "run the same command again: answers that were paid for are kept",
+    ):
+        assert text in interrupted
     # nothing that asyncio says of tasks which nobody waited for
-    assert "never retrieved" not in interrupted
-    assert "was destroyed" not in interrupted
+    for text in ("never retrieved", "was destroyed"):
+        assert text not in interrupted
 
+
+@pytest.mark.usefixtures("interrupted")
+def test_an_interrupted_run_goes_on_where_it_stopped(project, model):
     assert project.pytester.runpytest_subprocess("-q").ret == 0
     # at most the two requests that were in flight are asked again
     assert model.posts - 60 <= 2

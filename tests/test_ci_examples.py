@@ -357,37 +357,78 @@ def commented(service, tmp_path, run):
     return runner.workflow("benchmarks-comment.yml", install="")
 
 
-def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(
+def test_a_red_pull_request_shows_the_regression_and_keeps_its_reports(
     checkout, tmp_path, service
 ):
+    spoil(checkout)
+    runner = Github(service, checkout, tmp_path, "pull_request")
+    assert runner.workflow("benchmarks.yml", name="a") == 1
+    assert REGRESSION in runner.page.read_text(encoding="utf-8")
+    kept = {file.name for file in service.artifacts[1]["evalmetrics-a"].iterdir()}
+    assert {"report.json", "report.html", "junit.xml"} <= kept
+
+
+@pytest.fixture
+def pull_request(service):
+    """An open pull request of a fork, with the comments of others on it."""
     service.pulls = [{"number": 7, "from": "fork:better", "head": {"sha": "abc"}}]
-    others = [{"id": i, "user": {"type": "User"}, "body": "hello"} for i in range(120)]
+    users = range(120)
+    service.comments = [
+        {"id": i, "user": {"type": "User"}, "body": "hello"} for i in users
+    ]
+    return service
+
+
+@pytest.fixture(scope="module")
+def red_report(repository, tmp_path_factory):
+    """The folder of the report of a red run."""
+    folder = tmp_path_factory.mktemp("red") / "project"
+    shutil.copytree(repository, folder)
+    spoil(folder)
+    assert execute("python eval.py", folder, {}) == 0
+    assert execute("pytest -q", folder, {}) == 1
+    return folder / "evalmetrics"
+
+
+WORSE = "| pass@1 | 0.7143 | was 0.8571 |"
+
+
+def test_the_jobs_of_a_matrix_share_one_comment(pull_request, red_report, tmp_path):
+    pull_request.artifacts[1] = {
+        "evalmetrics-a": red_report,
+        "evalmetrics-b": red_report,
+    }
+    assert commented(pull_request, tmp_path, 1) == 0
+    assert len(pull_request.comments) == 121
+    body = pull_request.comments[-1]["body"]
+    assert body.count(WORSE) == 2
+    assert "https://example.org/runs/3" in body
+
+
+def test_a_later_run_renews_the_comment(pull_request, red_report, tmp_path):
+    pull_request.artifacts[1] = {
+        "evalmetrics-a": red_report,
+        "evalmetrics-b": red_report,
+    }
+    pull_request.artifacts[2] = {"evalmetrics-a": red_report}
+    commented(pull_request, tmp_path, 1)
+    commented(pull_request, tmp_path, 2)
+    assert len(pull_request.comments) == 121
+    assert pull_request.comments[-1]["body"].count(WORSE) == 1
+
+
+def test_a_run_without_a_report_is_commented_as_one(pull_request, tmp_path):
+    assert commented(pull_request, tmp_path, 3) == 0
+    assert "The run left no report" in pull_request.comments[-1]["body"]
+
+
+def test_a_comment_that_a_user_has_forged_stays(pull_request, tmp_path):
     mark = "<!-- pytest-evalmetrics: benchmarks -->"
     forged = {"id": 500, "user": {"type": "User"}, "body": mark}
-    service.comments = [forged, *others]
-    spoil(checkout)
-    for run, names in (
-        (1, ["a", "b"]),
-        (2, ["a"]),
-    ):  # a matrix of two jobs, then one of them
-        for name in names:
-            runner = Github(service, checkout, tmp_path / name, "pull_request", run=run)
-            assert runner.workflow("benchmarks.yml", name=name) == 1
-            assert REGRESSION in runner.page.read_text(encoding="utf-8")
-            assert len(runner.cached) == 2
-            kept = {
-                file.name
-                for file in service.artifacts[run][f"evalmetrics-{name}"].iterdir()
-            }
-            assert {"report.json", "report.html", "junit.xml"} <= kept
-        assert commented(service, tmp_path, run) == 0
-        assert forged["body"].endswith("-->")
-        *_, ours = service.comments
-        assert len(service.comments) == 122
-        assert ours["body"].count("| pass@1 | 0.7143 | was 0.8571 |") == len(names)
-    assert "https://example.org/runs/3" in ours["body"]
-    assert commented(service, tmp_path, 3) == 0  # a run that did not even begin
-    assert "The run left no report" in ours["body"]
+    pull_request.comments.insert(0, forged)
+    commented(pull_request, tmp_path, 1)
+    assert forged["body"] == mark
+    assert len(pull_request.comments) == 122
 
 
 def test_no_comment_on_what_is_not_the_newest_commit(tmp_path, service):

@@ -31,24 +31,45 @@ benchmark:
 """
 
 
-def test_everything_is_read_from_its_line(load, marks, tmp_path):
+def test_the_rollouts_of_a_benchmark_are_read(load, tmp_path):
     (benchmark,) = load(FULL)
-    spec = benchmark.spec
+    rollouts = benchmark.spec.rollouts
     assert benchmark.file == tmp_path / "a.bench.yaml"
-    assert spec.rollouts.path == ("runs/a.jsonl", "runs/b/*.jsonl")
-    assert spec.rollouts.fields == FieldMap(
+    assert rollouts.path == ("runs/a.jsonl", "runs/b/*.jsonl")
+    assert rollouts.fields == FieldMap(
         task="id",
         sample="n",
         reward="result.reward",
         agent="who",
         scores={"f1": "result.f1"},
     )
-    assert spec.metrics == ("mean_reward", "pass@1", "my_pkg.metrics:Median")
-    expect = spec.expect
-    assert (expect.tasks.min, expect.tasks.max, expect.max_missing) == (164, 164, 0.02)
-    of_tokens = spec.thresholds["mean/output_tokens"]
+
+
+def test_the_metrics_of_a_benchmark_are_read_in_their_order(load):
+    (benchmark,) = load(FULL)
+    expected = ("mean_reward", "pass@1", "my_pkg.metrics:Median")
+    assert benchmark.spec.metrics == expected
+
+
+def test_what_a_benchmark_expects_is_read(load):
+    (benchmark,) = load(FULL)
+    expect = benchmark.spec.expect
+    assert (expect.tasks.min, expect.tasks.max) == (164, 164)
+    assert expect.max_missing == 0.02
+
+
+def test_a_threshold_is_read(load):
+    (benchmark,) = load(FULL)
+    of_tokens = benchmark.spec.thresholds["mean/output_tokens"]
     assert (of_tokens.min, of_tokens.max, of_tokens.bound) == (None, 2000, "upper")
+
+
+def test_a_benchmark_without_tags_has_no_marks(marks):
     assert marks(FULL) == set()
+
+
+def test_the_line_of_each_key_is_known(load):
+    (benchmark,) = load(FULL)
     places = {
         (): 2,
         ("name",): 3,

@@ -461,35 +461,41 @@ def decided_by(function, **changed):
     return decide(comparison(own_settings(own_tests=True), **changed), 0.02, own)
 
 
-def test_an_own_rule_receives_the_change():
+def change_given_to_an_own_rule(**changed):
     changes = []
 
     def decide_change(change):
         changes.append(change)
         return PASS
 
-    decided_by(decide_change, drop=0.05)
+    decided_by(decide_change, **changed)
     (change,) = changes
+    return change
+
+
+def test_an_own_rule_receives_what_is_compared():
+    change = change_given_to_an_own_rule(drop=0.05)
     assert isinstance(change, Change)
     assert change.metric == "mean_reward"
     assert change.direction is Direction.HIGHER
+
+
+def test_an_own_rule_receives_the_values_and_their_differences():
+    change = change_given_to_an_own_rule(drop=0.05)
     assert change.baseline == 0.7
     assert change.current == pytest.approx(0.65)
-    assert change.drop == 0.05
-    assert change.interval == pytest.approx((0.03, 0.07))
-    assert change.p == 0.02
     assert change.differences.tolist() == [0.05] * 100
 
 
+def test_an_own_rule_receives_the_drop_and_how_sure_it_is():
+    change = change_given_to_an_own_rule(drop=0.05)
+    assert change.drop == 0.05
+    assert change.interval == pytest.approx((0.03, 0.07))
+    assert change.p == 0.02
+
+
 def test_an_own_rule_receives_the_settings_of_the_file():
-    changes = []
-
-    def decide_change(change):
-        changes.append(change)
-        return PASS
-
-    decided_by(decide_change)
-    (change,) = changes
+    change = change_given_to_an_own_rule()
     assert change.max_drop == 0.01
     assert change.alpha == 0.01
     assert change.warn_alpha == 0.05

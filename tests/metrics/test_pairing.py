@@ -19,18 +19,38 @@ def paired(plan, name, baseline, current):
     return both.pair(both.plan.names.bind(name))
 
 
-def test_common_tasks_are_paired_by_their_ids(planned, table):
+@pytest.fixture
+def overlapping(planned, table):
+    """Two runs that share the tasks 2 and 3."""
     baseline = table([[1, 1], [0, 1], [1, 0]], tasks=["1", "2", "3"])
     current = table([[0, 1], [0, 0], [1, 1]], tasks=[2, 3, 4])
-    pair = paired(planned(), "mean_reward", baseline, current)
-    assert pair.tasks == (2, 3)
-    assert pair.baseline.tolist() == [0.5, 0.5]
-    assert pair.current.tolist() == [0.5, 0.0]
-    assert (pair.value_baseline, pair.value_current) == (0.5, 0.25)
-    assert pair.rewards_baseline.to_lists() == [[0, 1], [1, 0]]
-    assert pair.rewards_current.to_lists() == [[0, 1], [0, 0]]
-    assert (pair.added, pair.removed, pair.excluded) == ((4,), ("1",), ())
-    assert pair.clusters is None
+    return paired(planned(), "mean_reward", baseline, current)
+
+
+def test_common_tasks_are_paired_by_their_ids(overlapping):
+    assert overlapping.tasks == (2, 3)
+    assert overlapping.baseline.tolist() == [0.5, 0.5]
+    assert overlapping.current.tolist() == [0.5, 0.0]
+
+
+def test_a_pair_holds_the_rewards_of_common_tasks(overlapping):
+    assert overlapping.rewards_baseline.to_lists() == [[0, 1], [1, 0]]
+    assert overlapping.rewards_current.to_lists() == [[0, 1], [0, 0]]
+
+
+def test_values_are_those_of_common_tasks(overlapping):
+    assert overlapping.value_baseline == 0.5
+    assert overlapping.value_current == 0.25
+
+
+def test_tasks_of_one_side_are_listed(overlapping):
+    assert overlapping.added == (4,)
+    assert overlapping.removed == ("1",)
+    assert overlapping.excluded == ()
+
+
+def test_tasks_of_no_clusters_are_paired_without_any(overlapping):
+    assert overlapping.clusters is None
 
 
 def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, table):

@@ -97,21 +97,42 @@ def test_large_n(n, k):
 
 @settings(max_examples=40)
 @given(counts)
-def test_correctly_rounded_and_more_attempts_and_more_passes_help(count):
+def test_both_are_correctly_rounded(count):
     n, c, k = count
-    here, all_pass = pass_at_k(n, c, k), pass_hat_k(n, c, k)
-    assert here == float(exact_pass_at(n, c, k))
-    assert all_pass == float(1 - exact_pass_at(n, n - c, k))
-    assert max_at_k(np.array([[1.0] * c + [0.0] * (n - c)]), k) == pytest.approx(
-        [here], rel=1e-12
-    )
-    assert 0 <= all_pass <= c / n <= here <= 1
-    if k < n:
-        assert pass_at_k(n, c, k + 1) >= here
-        assert pass_hat_k(n, c, k + 1) <= all_pass
-    if c < n:
-        assert pass_at_k(n, c + 1, k) >= here
-        assert pass_hat_k(n, c + 1, k) >= all_pass
+    assert pass_at_k(n, c, k) == float(exact_pass_at(n, c, k))
+    assert pass_hat_k(n, c, k) == float(1 - exact_pass_at(n, n - c, k))
+
+
+@settings(max_examples=20)
+@given(counts)
+def test_the_best_of_rewards_of_0_and_1_is_whether_one_passes(count):
+    n, c, k = count
+    rewards = np.array([[1.0] * c + [0.0] * (n - c)])
+    expected = pytest.approx([pass_at_k(n, c, k)], rel=1e-12)
+    assert max_at_k(rewards, k) == expected
+
+
+@settings(max_examples=20)
+@given(counts)
+def test_the_share_of_passes_lies_between_all_and_any(count):
+    n, c, k = count
+    assert 0 <= pass_hat_k(n, c, k) <= c / n <= pass_at_k(n, c, k) <= 1
+
+
+@settings(max_examples=20)
+@given(counts.filter(lambda count: count[2] < count[0]))
+def test_more_attempts_help_any_and_hinder_all(count):
+    n, c, k = count
+    assert pass_at_k(n, c, k + 1) >= pass_at_k(n, c, k)
+    assert pass_hat_k(n, c, k + 1) <= pass_hat_k(n, c, k)
+
+
+@settings(max_examples=20)
+@given(counts.filter(lambda count: count[1] < count[0]))
+def test_more_passes_help_both(count):
+    n, c, k = count
+    assert pass_at_k(n, c + 1, k) >= pass_at_k(n, c, k)
+    assert pass_hat_k(n, c + 1, k) >= pass_hat_k(n, c, k)
 
 
 def test_tasks_of_unequal_sizes():

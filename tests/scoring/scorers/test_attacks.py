@@ -123,44 +123,53 @@ def quoted_in(line):
     return [(words, value), *quoted_in(line[end:])]
 
 
-def test_no_attack_leaves_its_place(project, prompts):
-    url, asked = prompts
-    assert len(ATTACKS) >= 60
-    texts = [SAFE, *ATTACKS]
-    project.rows("data.jsonl", list(map(attacked, texts)))
+def judged(project, url, texts):
+    """Let every judge read these texts in all places of a row."""
+    project.rows("data.jsonl", [attacked(text) for text in texts])
+    scorers = SCORERS.replace("URL", f'"{url}"')
     project.write(
         "a.bench.yaml",
-        "benchmark:\n  name: a\n  dataset: data.jsonl\n  params: {parallelism: 1}\n  scorers:\n"
-        + SCORERS.replace("URL", f'"{url}"')
-        + "  reward: nv_accuracy\n  metrics: [mean_reward]\n",
+        "benchmark:\n  name: a\n  dataset: data.jsonl\n  params: {parallelism: 1}\n"
+        f"  scorers:\n{scorers}  reward: nv_accuracy\n  metrics: [mean_reward]\n",
     )
-    result = project.run()
-    result.assert_outcomes(passed=1)
+    return project.run()
+
+
+def is_guarded(prompt):
+    """Tell a prompt that quotes the row from the bare one, which is there to compare."""
+    return not prompt.startswith("Rate ") or "\nby " in prompt
+
+
+def test_there_are_many_attacks():
+    assert len(ATTACKS) >= 60
+
+
+def test_a_prompt_with_a_bare_response_is_noted_once(project, prompts):
+    url, _ = prompts
+    result = judged(project, url, [SAFE])
     result.stdout.fnmatch_lines(
         [
             "note: *the prompt of llm-judge has response as written in the row*| untrusted*"
         ]
     )
     assert result.stdout.str().count("as written in the row") == 1
-    # the bare one, for comparison, is talked to
-    guarded = [
-        prompt
-        for prompt in asked
-        if not prompt.startswith("Rate ") or "\nby " in prompt
-    ]
-    bare = len(asked) - len(guarded)
-    assert bare == len(texts)
-    assert len(guarded) % len(texts) == 0
-    calls = len(guarded) // len(texts)
-    assert calls == 2 + 2 + 3 + 1 + 1 + 1
-    by_row = [guarded[n : n + calls] for n in range(0, len(guarded), calls)]
-    for text, of_row in zip(texts, by_row, strict=True):
-        for safe, prompt in zip(by_row[0], of_row, strict=True):
-            lines = prompt.split("\n")
-            assert lines == prompt.splitlines()  # no other character ends a line
-            assert len(lines) == len(safe.split("\n")), text
-            for line, harmless in zip(lines, safe.split("\n"), strict=True):
-                expected = [
-                    (words, replaced(v, text)) for words, v in quoted_in(harmless)
-                ]
-                assert quoted_in(line) == expected, text
+
+
+def test_no_attack_leaves_its_place(project, prompts):
+    url, asked = prompts
+    texts = [SAFE, *ATTACKS]
+    judged(project, url, texts).assert_outcomes(passed=1)
+    guarded = [prompt for prompt in asked if is_guarded(prompt)]
+    calls_per_row = 2 + 2 + 3 + 1 + 1 + 1
+    assert len(guarded) == calls_per_row * len(texts)
+    prompts_of_safe_row = guarded[:calls_per_row]
+    for place, prompt in enumerate(guarded):
+        text = texts[place // calls_per_row]
+        safe = prompts_of_safe_row[place % calls_per_row]
+        lines = prompt.split("\n")
+        assert lines == prompt.splitlines()  # no other character ends a line
+        for line, harmless in zip(lines, safe.split("\n"), strict=True):
+            expected = [
+                (words, replaced(value, text)) for words, value in quoted_in(harmless)
+            ]
+            assert quoted_in(line) == expected, text

@@ -1,0 +1,225 @@
+"""Keys that contradict each other, or whose value means nothing, and what is said of them."""
+
+import pytest
+
+from pytest_evalmetrics.errors import ConfigError
+
+A_PATH = (
+    "a path, or {all: [PATH, PATH]}, {any: [PATH, PATH]} or {attempts: [PATH, PATH]}"
+)
+WITHOUT_TASKS = "exact, absolute, relative, noninferior"
+RULES = "exact, absolute, relative, statistical, practical, noninferior"
+SEVERAL = "num_samples; or judge_repeats of a judge, beside its model"
+
+
+def said_of(load, text):
+    """Give the only problem of a file: its place and what is said, without the line."""
+    with pytest.raises(ConfigError) as refused:
+        load(text)
+    (problem,) = refused.value.problems
+    place = problem.path.removeprefix("benchmark.")
+    return f"{place}: {problem.message}"
+
+
+METRICS = {
+    "{type: mcc, gold: g, predicted: p, average: macro}": (
+        "average is for precision, recall and f1, and this is mcc"
+    ),
+    "{type: accuracy, gold: g, predicted: p, positive: 1}": (
+        "positive is for binary precision, recall and f1"
+    ),
+    "{type: f1, gold: g, predicted: p, positive: 1, average: micro}": (
+        "positive is for binary precision, recall and f1"
+    ),
+    "{type: mcc, gold: g, predicted: p, weights: linear}": (
+        "weights are for kappa, and this is mcc"
+    ),
+    "{type: brier, gold: g, score: s, bins: 5}": "bins are for ece, and this is brier",
+    "{type: win_rate, winner: w}": (
+        "a win rate needs winner and of, or score and reference"
+    ),
+    "{type: win_rate, winner: w, of: a, score: s}": (
+        "a win rate needs winner and of, or score and reference"
+    ),
+    "{type: mrr, relevance: r}": (
+        "a ranking is by rank or by score: name the column of one of them"
+    ),
+    "{type: mrr, relevance: r, rank: k, score: s}": (
+        "a ranking is by rank or by score: name the column of one of them"
+    ),
+    "{type: precision_at_k, relevance: r, rank: k}": (
+        "'k' is missing: how many of the best count"
+    ),
+    "{type: mrr, relevance: r, rank: k, relevant: n}": (
+        "relevant is for recall_at_k, and this is mrr"
+    ),
+}
+
+
+@pytest.mark.parametrize(("keys", "message"), METRICS.items())
+def test_a_metric_that_contradicts_itself_is_refused(load, keys, message):
+    text = f"benchmark:\n  name: a\n  rollouts: r\n  metrics: {{m: {keys}}}\n"
+    assert said_of(load, text) == f"metrics.m: {message}"
+
+
+@pytest.mark.parametrize("name", ["a/b", "a[b", "a]b"])
+def test_a_defined_metric_has_no_separator_in_its_name(load, name):
+    keys = "{type: mcc, gold: g, predicted: p}"
+    text = f"benchmark:\n  name: a\n  rollouts: r\n  metrics: {{'{name}': {keys}}}\n"
+    message = f"'{name}' can't be a metric's name: it holds one of / [ ]"
+    assert said_of(load, text) == f"metrics: {message}"
+
+
+BASELINES = {
+    "{rollouts: r, report: x}": "a baseline is either rollouts or a report, not both",
+    "{rollouts: r, rescore: true}": (
+        "rescore is for a baseline of its own: another run's has no rows"
+    ),
+    "{history: 3, report: x}": "history: takes the history: drop rollouts, or report",
+    "{against: best, rollouts: x}": (
+        "against: best takes the history: drop rollouts, or report"
+    ),
+    "{against: best, history: 3}": (
+        "against: best takes the history's file here, or nothing"
+    ),
+    "{against: best, rule: exact, max_broken: 1}": (
+        "max_broken needs the baseline's tasks, and a history has none"
+    ),
+    "{rule: absolute}": "the rule absolute needs a max_drop",
+    "{metrics: {b: {rule: relative}}}": "metrics.b: the rule relative needs a max_drop",
+    "{alpha: 0.05, warn_alpha: 0.01}": (
+        "alpha is above warn_alpha: a failure would not warn"
+    ),
+    "{against: best}": (
+        "the rule practical, the default, compares task by task, and a history holds "
+        f"numbers alone: with against: best use one of {WITHOUT_TASKS}"
+    ),
+    "{against: best, rule: statistical}": (
+        "the rule statistical compares task by task, and a history holds "
+        f"numbers alone: with against: best use one of {WITHOUT_TASKS}"
+    ),
+    "{against: best, rule: exact, require_mde: 0.1}": (
+        "require_mde needs a test task by task, and a history has no tasks"
+    ),
+    "some": 'expected true, false, or a mapping with rule, max_drop, ..., found the text "some"',
+}
+
+
+@pytest.mark.parametrize(("keys", "message"), BASELINES.items())
+def test_a_baseline_that_contradicts_itself_is_refused(load, keys, message):
+    text = f"benchmark:\n  name: a\n  rollouts: r\n  baseline: {keys}\n"
+    assert said_of(load, text) == f"baseline: {message}"
+
+
+SETTINGS = {
+    "baseline: {rule: {name: exact}}": (
+        "baseline.rule: the rule exact has no options: write rule: exact"
+    ),
+    "baseline: {rule: {digits: 2}}": (
+        f"baseline.rule: expected {RULES}, or a gate rule of your own: its name, or "
+        "{name: ...}, found a mapping"
+    ),
+    "baseline: {history: 51}": (
+        "baseline.history: expected a number of runs from 1 to 50, or the history's file, "
+        "found 51"
+    ),
+    "must_pass: [true]": (
+        "must_pass[0]: expected a task's id, or a glob such as smoke-*, found true"
+    ),
+    "behaviour: 3": (
+        "behaviour: expected true, false, or a mapping with tool_calls, tools, order ..., "
+        "found 3"
+    ),
+    "behaviour: {steps: {}}": (
+        "behaviour.steps: expected max_rise, max_fall, max or min"
+    ),
+    "behaviour: {steps: {min: 3, max: 2}}": (
+        "behaviour.steps: min 3 is above max 2: nothing can pass"
+    ),
+    "behaviour: {distance: edit, embeddings: e}": (
+        "behaviour: answers have one distance: write `distance:` or `embeddings:`"
+    ),
+    "behaviour: {features: [steps]}": (
+        "behaviour: 'steps' is built in: write `steps:` beside `limits:`"
+    ),
+    "num_samples: {min: 4, max: 4, stop: early}": (
+        "num_samples: min 4 leaves no round before max 4"
+    ),
+}
+
+
+@pytest.mark.parametrize(("keys", "message"), SETTINGS.items())
+def test_a_setting_that_means_nothing_is_refused(load, keys, message):
+    text = f"benchmark:\n  name: a\n  rollouts: r\n  {keys}\n"
+    assert said_of(load, text) == message
+
+
+ROWS = {
+    "{path: r, keyed: id, lists: x}": (
+        "rollouts: keyed: and lists: are two ways to read an object: choose one"
+    ),
+    "{path: r, fields: {task: {a: b}}}": (
+        "rollouts.fields.task: expected a path, or a list of the paths that make up the "
+        "id, found a mapping"
+    ),
+    "{path: r, fields: {reward: [a, b]}}": (
+        f"rollouts.fields.reward: expected {A_PATH}, found a list"
+    ),
+    "{path: r, fields: {reward: {all: [a], any: [b]}}}": (
+        "rollouts.fields.reward: write one of all: [PATH, PATH], any: [PATH, PATH], "
+        "attempts: [PATH, PATH]"
+    ),
+    "{path: r, fields: {reward: a, scores: {reward: b}}}": (
+        "rollouts.fields: the reward has two paths, reward: and scores: reward: remove one"
+    ),
+    "{path: r, map: {reward: {yes: good}}}": (
+        "rollouts.map.reward.yes: expected a number, or null for missing, found the text "
+        '"good"'
+    ),
+    "{path: r, missing: {reward: {a: 1}}}": (
+        "rollouts.missing: expected a text, a number, true, false or null, or a list of "
+        "these, found a mapping"
+    ),
+    "3": "rollouts: expected a path, a list of paths, or a mapping with path, found 3",
+}
+
+
+@pytest.mark.parametrize(("value", "message"), ROWS.items())
+def test_rows_that_are_described_in_two_ways_are_refused(load, value, message):
+    text = f"benchmark:\n  name: a\n  rollouts: {value}\n"
+    assert said_of(load, text) == message
+
+
+ASKED = {
+    "inference: {temperature: -1}": (
+        "inference: temperature is -1, expected a number from 0"
+    ),
+    "inference: {top_p: 2}": "inference: top_p is 2, expected a number from 0 to 1",
+    "inference: {max_tokens: 0}": (
+        "inference: max_tokens is 0, expected a whole number from 1"
+    ),
+    "inference: {seed: x}": "inference: seed is 'x', expected a whole number",
+    "inference: {stop: [1]}": (
+        "inference: stop is [1], expected a text or a list of texts"
+    ),
+    "inference: {n: 2}": (
+        f"inference: 'n' is not an inference parameter: write {SEVERAL}"
+    ),
+    "inference: {model: x}": (
+        "inference: 'model' is not an inference parameter: write name"
+    ),
+    "inference: {stream: true}": (
+        "inference: 'stream' is not an inference parameter: write nothing: one whole "
+        "answer is asked for"
+    ),
+    "system_prompt: 'You are {{ role }}'": (
+        "system_prompt: it is sent as written; write the template in prompt_template: "
+        "{messages: [{role: system, content: ...}]}"
+    ),
+}
+
+
+@pytest.mark.parametrize(("key", "message"), ASKED.items())
+def test_a_parameter_that_no_model_takes_is_refused(load, key, message):
+    text = f"benchmark:\n  name: a\n  rollouts: r\n  params: {{{key}}}\n"
+    assert said_of(load, text) == f"params.{message}"

@@ -319,13 +319,11 @@ def _thinned_run(damage: TaskDamage) -> _ThinnedRun | None:
     if damage.sign < 0:
         ends = ends[::-1]
     rewards = pair.rewards_current
-    counts = rewards.counts
-    good = np.add.reduceat(
-        rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64
-    )
-    width = int(counts.max()) + 1
-    coded = good + counts * width
-    codes, times = np.unique(coded, return_counts=True)
+    width = int(rewards.counts.max()) + 1
+    coded = rewards.counts
+    coded *= width
+    coded += rewards.count(rewards.values == ends[1])
+    codes, times = _counted(coded, below=width * width)
     good_of_kind = codes % width
     left = np.minimum(np.arange(width), good_of_kind[:, None])
     statistic = task_statistic(pair, like=rewards)
@@ -344,6 +342,16 @@ def _thinned_run(damage: TaskDamage) -> _ThinnedRun | None:
         kept=_Binomials.of(good_of_kind, width),
         held=stats.two_valued((codes // width)[:, None], left, ends, statistic),
     )
+
+
+def _counted(codes: Ints, *, below: int) -> tuple[Ints, Ints]:
+    """Return each code that occurs, ascending, and how often."""
+    if below > len(codes):
+        return np.unique(codes, return_counts=True)
+    # few codes of many tasks: without a sorted copy
+    times = np.bincount(codes)
+    occurring = np.flatnonzero(times)
+    return occurring, times[occurring]
 
 
 def _two_values(pair: PairedMetric) -> tuple[float, float] | None:

@@ -149,17 +149,20 @@ def _room(given: ComparisonInput) -> Floats | None:
         return None
     if pair.bounded:
         return pair.baseline if sign > 0 else 1 - pair.baseline
-    both = np.concatenate((pair.baseline, pair.current))
-    if not both.size:
+    if not pair.baseline.size:
         return None
-    return np.asarray(sign * pair.baseline - float((sign * both).min()))
+    worst = min(float((sign * side).min()) for side in (pair.baseline, pair.current))
+    return np.asarray(sign * pair.baseline - worst)
 
 
 def means_of(rewards: TaskRewards) -> Floats:
     """Return each task's mean reward, shape (tasks,); 0 for an empty task."""
+    if rewards.is_one_each:
+        return rewards.numbers  # no copy of what may be a million numbers
+    counts = rewards.counts
     sums = np.add.reduceat(np.append(rewards.numbers, 0.0), rewards.offsets[:-1])
-    sums = np.where(rewards.counts > 0, sums, 0.0)
-    return np.asarray(sums / np.maximum(rewards.counts, 1))
+    sums = np.where(counts > 0, sums, 0.0)
+    return np.asarray(sums / np.maximum(counts, 1))
 
 
 def gate_seed(given: ComparisonInput) -> int:
@@ -199,5 +202,9 @@ def _span(pair: PairedMetric) -> float:
     values = [side for side in (pair.baseline, pair.current) if side is not None]
     if not values:
         values = [pair.rewards_baseline.numbers, pair.rewards_current.numbers]
-    seen = np.concatenate(values)
-    return float(np.ptp(seen)) if seen.size else math.nan
+    seen = [side for side in values if side.size]
+    if not seen:
+        return math.nan
+    low = min(float(side.min()) for side in seen)
+    high = max(float(side.max()) for side in seen)
+    return high - low

@@ -67,6 +67,8 @@ def counted_once(pair: PairedMetric) -> PairedMetric:
 
 
 def _one_each(rewards: TaskRewards) -> TaskRewards:
+    if rewards.is_one_each:
+        return rewards
     values = means_of(rewards)
     return structs.replace(rewards, values=values, offsets=np.arange(len(values) + 1))
 

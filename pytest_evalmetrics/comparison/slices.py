@@ -17,6 +17,8 @@ from pytest_evalmetrics.sums import mean_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.comparison.inputs import ComparisonInput
     from pytest_evalmetrics.model.comparison import Comparison, Ints, PairedMetric
 
@@ -40,7 +42,10 @@ class SliceTest(msgspec.Struct, frozen=True):
 
 
 def slices_of(
-    whole: ComparisonInput, field: str, labels: Sequence[str], codes: Ints
+    whole: ComparisonInput,
+    field: str,
+    labels: Sequence[str],
+    codes: NDArray[np.integer],
 ) -> list[Slice]:
     """Cut a mean over tasks into the tasks of each label.
 
@@ -53,7 +58,7 @@ def slices_of(
     labels
         Its values.
     codes
-        The index of each paired task's label, -1 for none, shape (tasks,).
+        The index of each paired task's label, -1 for none, integers of shape (tasks,).
 
     Returns
     -------
@@ -120,8 +125,14 @@ def _over(pair: PairedMetric, places: Ints, name: str) -> PairedMetric:
     """Restrict a mean over tasks to some of them."""
     assert pair.baseline is not None  # noqa: S101 - `slices_of` has asked
     assert pair.current is not None  # noqa: S101 - `slices_of` has asked
+    rewards_before = pair.rewards_baseline.take(places)
+    rewards_now = pair.rewards_current.take(places)
     before = pair.baseline[places]
     now = pair.current[places]
+    if pair.baseline is pair.rewards_baseline.values:
+        before = rewards_before.values  # of one rollout each: no second copy
+    if pair.current is pair.rewards_current.values:
+        now = rewards_now.values
     return structs.replace(
         pair,
         name=name,
@@ -130,8 +141,8 @@ def _over(pair: PairedMetric, places: Ints, name: str) -> PairedMetric:
         current=now,
         value_baseline=mean_of(before),
         value_current=mean_of(now),
-        rewards_baseline=pair.rewards_baseline.take(places),
-        rewards_current=pair.rewards_current.take(places),
+        rewards_baseline=rewards_before,
+        rewards_current=rewards_now,
         clusters=None if pair.clusters is None else pair.clusters[places],
         excluded=(),
         added=(),

@@ -146,21 +146,25 @@ class _TaskTests(msgspec.Struct, frozen=True):
         before = pair.rewards_baseline
         now = pair.rewards_current
         ranked = _counted(pair, sign) or _ranked(pair, sign)
-        mean_before = _sums(before) / before.counts
-        mean_now = _sums(now) / now.counts
+        rollouts_before = before.counts
+        rollouts_now = now.counts
+        mean_before = _sums(before) / rollouts_before
+        mean_now = _sums(now) / rollouts_now
         log_p = np.zeros(len(pair.tasks))
         for task in np.flatnonzero(ranked.z > _SUSPECT).tolist():
             if ranked.distinct[task] == 2:
                 log_p[task] = _log_p_of_good(
-                    before=int(before.counts[task]),
-                    now=int(now.counts[task]),
+                    before=int(rollouts_before[task]),
+                    now=int(rollouts_now[task]),
                     good=int(ranked.good[task]),
                     kept=int(ranked.kept[task]),
                 )
             else:
                 log_p[task] = ranked.exact_log_p(task)
         binary = ranked.distinct == 2
-        kinds = _kinds(before.counts[binary], now.counts[binary], ranked.good[binary])
+        kinds = _kinds(
+            rollouts_before[binary], rollouts_now[binary], ranked.good[binary]
+        )
         other = ranked.distinct > 2
         return cls(
             tasks=pair.tasks,
@@ -169,7 +173,7 @@ class _TaskTests(msgspec.Struct, frozen=True):
             drops=sign * (mean_before - mean_now),
             log_p=log_p,
             kinds=kinds,
-            least=np.sort(_log_least(before.counts[other], now.counts[other])),
+            least=np.sort(_log_least(rollouts_before[other], rollouts_now[other])),
         )
 
     def chance_of(self, log_p: float) -> float:
@@ -284,8 +288,8 @@ def _counted(pair: PairedMetric, sign: float) -> _Ranked | None:
         if not ((worth == low) | (worth == high)).all():
             return None
     total = before.counts + now.counts
-    kept = _count(worth_before == high, before)
-    good = kept + _count(worth_now == high, now)
+    kept = before.count(worth_before == high)
+    good = kept + now.count(worth_now == high)
     varies = (good > 0) & (good < total)
     share = good / total
     expected = before.counts * share
@@ -303,11 +307,6 @@ def _counted(pair: PairedMetric, sign: float) -> _Ranked | None:
         kept=kept,
         z=z,
     )
-
-
-def _count(chosen: NDArray[np.bool_], rewards: TaskRewards) -> Ints:
-    """Count the chosen rewards of each task, shape (tasks,)."""
-    return np.asarray(np.add.reduceat(chosen, rewards.offsets[:-1], dtype=np.int64))
 
 
 def _ranked(pair: PairedMetric, sign: float) -> _Ranked:

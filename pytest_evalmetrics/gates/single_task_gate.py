@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.comparison import Runs, TaskDrop, TaskDrops
     from pytest_evalmetrics.model.comparison import PairedMetric
+    from pytest_evalmetrics.model.rollout_table import TaskId
 
 # the share of a benchmark's alpha that single tasks get, where they can prove anything;
 # the mean keeps the rest
@@ -147,16 +148,24 @@ def _check(
 
 
 def _worse_tasks(drops: TaskDrops, agent: TasksToTest) -> WorseTasks:
-    rewards = agent.pair.rewards_baseline
-    before = dict(zip(agent.pair.tasks, means_of(rewards).tolist(), strict=True))
+    named = drops.broken[:_NAMED]
+    before = _means_before(agent.pair, {drop.task for drop in named})
     return WorseTasks(
-        tasks=tuple(
-            _worse_task(drop, before[drop.task]) for drop in drops.broken[:_NAMED]
-        ),
+        tasks=tuple(_worse_task(drop, before[drop.task]) for drop in named),
         count=len(drops.broken),
         of=drops.tasks,
         reward=agent.reward,
     )
+
+
+def _means_before(pair: PairedMetric, tasks: set[TaskId]) -> dict[TaskId, float]:
+    """Return the mean rewards of some tasks in the baseline."""
+    means = means_of(pair.rewards_baseline)
+    return {
+        task: float(means[place])
+        for place, task in enumerate(pair.tasks)
+        if task in tasks
+    }
 
 
 def _worse_task(drop: TaskDrop, before: float) -> WorseTask:

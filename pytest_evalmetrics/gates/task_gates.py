@@ -64,9 +64,7 @@ def flips_of(pair: PairedMetric, threshold: float) -> Flips:
     """Find the tasks whose rollouts all changed sides; a reward passes from `threshold`."""
     shares = []  # of passes of each task, before and now; no task is empty
     for side in (pair.rewards_baseline, pair.rewards_current):
-        passes = np.add.reduceat(
-            reaches(side.values, threshold), side.offsets[:-1], dtype=np.int64
-        )
+        passes = side.count(reaches(side.values, threshold))
         shares.append(passes / side.counts)
     before, now = shares
     broken = np.flatnonzero((before == 1) & (now == 0)).tolist()

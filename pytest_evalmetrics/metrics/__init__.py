@@ -5,6 +5,7 @@ from pytest_evalmetrics.metrics.aggregate import (
     threshold_intervals as threshold_intervals,
 )
 from pytest_evalmetrics.metrics.alignment import align as align
+from pytest_evalmetrics.metrics.alignment import positions as positions
 from pytest_evalmetrics.metrics.hook_metrics import ComputeMetrics as ComputeMetrics
 from pytest_evalmetrics.metrics.hook_metrics import KeyMetrics as KeyMetrics
 from pytest_evalmetrics.metrics.lookup import Names as Names

@@ -171,7 +171,10 @@ class _Match(msgspec.Struct, frozen=True):
                 tasks[place] += " (as recorded)"
         for our_place, their_place in self.moved.items():
             tasks[their_place] = str(current.tasks[our_place])
-        return structs.replace(baseline, tasks=tuple(tasks))
+        renamed = tuple(tasks)
+        if renamed == baseline.tasks:
+            return baseline
+        return structs.replace(baseline, tasks=renamed)
 
     def described(
         self, current: RolloutTable, baseline: RolloutTable, drift: Drift

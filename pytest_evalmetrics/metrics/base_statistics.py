@@ -41,6 +41,8 @@ _TAIL = (
 
 def task_sums(rewards: TaskRewards) -> Floats:
     """Sum each task's rewards, shape (tasks,); 0 for an empty one."""
+    if rewards.is_one_each:
+        return rewards.values  # no copy of what may be a million numbers
     sums = np.zeros(len(rewards))
     held = rewards.counts > 0
     if held.any():  # reduceat knows no empty stretch: the starts of the others bound it

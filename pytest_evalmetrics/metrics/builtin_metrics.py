@@ -68,10 +68,11 @@ class MeanReward:
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Average each task, shape (tasks,); NaN for an empty one."""
+        if rewards.is_one_each:
+            return rewards.values  # no copy of what may be a million numbers
+        counts = rewards.counts
         means = np.full(len(rewards), np.nan)
-        np.divide(
-            task_sums(rewards), rewards.counts, out=means, where=rewards.counts > 0
-        )
+        np.divide(task_sums(rewards), counts, out=means, where=counts > 0)
         return means
 
 

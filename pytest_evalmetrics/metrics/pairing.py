@@ -83,7 +83,13 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         A task without a value on one side, as with too few rollouts, is among the excluded.
         """
         current, baseline = self._samples(metric)
-        return self._pair(metric, current, baseline)
+        last = self._last_shared
+        if last.current is not current or last.baseline is not baseline:
+            last.shared = self._share(metric, current, baseline)
+            last.current = current
+            last.baseline = baseline
+        assert last.shared is not None  # noqa: S101 - it was made above
+        return self._pair(metric, last.shared)
 
     def missing(self, metric: BoundMetric) -> float:
         """Return the larger share of missing rollouts of both sides."""
@@ -102,14 +108,12 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         is taken.
         """
         current, baseline = self._samples(metric)
-        gaps_now = self._wanted_now(metric) - current.rewards.counts
-        gaps_then = self._wanted_then(metric) - baseline.rewards.counts
-        if self.any_number:
-            gaps_now = short_of_usual(current, baseline)
+        gaps_now = self._gaps_now(metric, current, baseline)
+        gaps_then = _gaps(self._wanted_then(metric), baseline)
         lost_tasks = self._lost_tasks
         if metric.reads_rows:
             lost_tasks = ()
-        if not lost_tasks and not (gaps_now > 0).any() and not (gaps_then > 0).any():
+        if not lost_tasks and gaps_now is None and gaps_then is None:
             return None
         low, high = _fill_range(metric, current.rewards, baseline.rewards)
         # of the run, and of the baseline
@@ -125,10 +129,18 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             filled = _filled(current, gaps_now, fill_now)
             now = with_tasks(filled, lost_tasks, fill_now)
             then = _filled(baseline, gaps_then, fill_then)
-            pairs.append(self._pair(metric, now, then))
+            pairs.append(self._pair(metric, self._share(metric, now, then)))
         return max(
             pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current)
         )
+
+    def _gaps_now(
+        self, metric: BoundMetric, current: Sample, baseline: Sample
+    ) -> NDArray[np.int64] | None:
+        """Count the rollouts that each task of the run lacks; None if none lacks any."""
+        if self.any_number:
+            return _if_any(short_of_usual(current, baseline))
+        return _gaps(self._wanted_now(metric), current)
 
     def lost_rollouts(self, metric: BoundMetric) -> LostRollouts | None:
         """Count what each task of the baseline lost; None if the run lost nothing."""
@@ -165,8 +177,12 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return may_be_gone_by_chance(usual.astype(np.int64), held)
 
     @cached_property
+    def _lost_places(self) -> list[int]:
+        return self._places_of_lost(self.baseline.tasks)
+
+    @property
     def _lost_tasks(self) -> tuple[TaskId, ...]:
-        return tuple(task for task in self.baseline.tasks if str(task) in self.lost)
+        return tuple(self.baseline.tasks[place] for place in self._lost_places)
 
     def stated_error(self, metric: BoundMetric) -> tuple[float, float] | None:
         """Return the standard error of a drop of aggregates, and its degrees of freedom.
@@ -275,34 +291,113 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         table = self._baseline_source.table
         return _wanted(metric, table, table.counts)
 
-    def _pair(
+    @cached_property
+    def _last_shared(self) -> _LastShared:
+        return _LastShared()
+
+    def _share(
         self, metric: BoundMetric, current: Sample, baseline: Sample
-    ) -> PairedMetric:
-        at = self.at
-        # the tasks of a breakdown are some of them, and at worst there are more
-        if metric.name.field is not None or len(current.tasks) != len(at):
-            at = positions(current.tasks, baseline.tasks)
-        shared = np.flatnonzero(at >= 0)
-        common = _Common(
-            tasks=_named(current.tasks, shared),
-            clusters=_chosen(current.clusters, shared),
-            baseline=_Side.of(metric, _taken(baseline.rewards, at[shared])),
-            current=_Side.of(metric, _taken(current.rewards, shared)),
-        )
-        usable = common.baseline.usable(metric) & common.current.usable(metric)
-        excluded = _named(common.tasks, np.flatnonzero(~usable))
-        if excluded:
-            common = common.choose(np.flatnonzero(usable))
+    ) -> _SharedTasks:
+        """Find the tasks that both samples have, with their rewards."""
+        at = self._places_in_baseline(metric, current, baseline)
         removed = _absent(baseline.tasks, at)
         if metric.name.field in self._lacking:  # the labels of lost tasks are unknown
             removed += _absent(self.baseline.tasks, self.at)
+        added = _named(current.tasks, np.flatnonzero(at < 0))
+        common = current
+        if added:
+            places = np.flatnonzero(at >= 0)
+            at = at[places]
+            common = _of_tasks(current, places)
+        then = _taken(baseline.rewards, at)
+        is_held = (then.counts > 0) & (common.rewards.counts > 0)
+        held = common
+        if not is_held.all():
+            places = np.flatnonzero(is_held)
+            held = structs.replace(
+                common,
+                rewards=_without_others(common.rewards, places),
+                tasks=_named(common.tasks, places),
+                clusters=_chosen(common.clusters, places),
+            )
+            then = _without_others(then, places)
+        return _SharedTasks(
+            common=common.tasks,
+            is_held=is_held,
+            tasks=held.tasks,
+            clusters=held.clusters,
+            baseline=then,
+            current=held.rewards,
+            added=added,
+            removed=removed,
+        )
+
+    def _places_in_baseline(
+        self, metric: BoundMetric, current: Sample, baseline: Sample
+    ) -> Places:
+        """Return each task's place in the baseline's sample, -1 where it is not there."""
+        if metric.name.field is not None:  # the tasks of a label are some of them
+            return positions(current.tasks, baseline.tasks)
+        if len(current.tasks) == len(self.at):
+            return self.at
+        # at worst, those that the run lost follow
+        return np.concatenate((self.at, self._lost_places))
+
+    def _pair(self, metric: BoundMetric, shared: _SharedTasks) -> PairedMetric:
+        common = _Common(
+            tasks=shared.tasks,
+            clusters=shared.clusters,
+            baseline=_Side.of(metric, shared.baseline),
+            current=_Side.of(metric, shared.current),
+        )
+        usable = common.baseline.usable(metric) & common.current.usable(metric)
+        if not usable.all():
+            common = common.choose(np.flatnonzero(usable))
+        is_paired = shared.is_held.copy()
+        is_paired[shared.is_held] = usable
         return structs.replace(
             _paired(metric, common),
             clusters=common.clusters,
-            excluded=excluded,
-            added=_named(current.tasks, np.flatnonzero(at < 0)),
-            removed=removed,
+            excluded=_named(shared.common, np.flatnonzero(~is_paired)),
+            added=shared.added,
+            removed=shared.removed,
         )
+
+
+class _SharedTasks(msgspec.Struct, frozen=True):
+    """The tasks that both sides have with a reward, in the order of the run.
+
+    Attributes
+    ----------
+    common
+        The ids of all tasks that both sides have.
+    is_held
+        Those of them with a reward on both sides, shape (common,).
+    tasks, clusters, baseline, current
+        The ids of these, their clusters and their rewards, shape (tasks,).
+    added, removed
+        The ids of tasks of the run alone, and of the baseline alone.
+    """
+
+    common: tuple[TaskId, ...]
+    is_held: NDArray[np.bool_]
+    tasks: tuple[TaskId, ...]
+    clusters: NDArray[np.int64] | None
+    baseline: TaskRewards
+    current: TaskRewards
+    added: tuple[TaskId, ...]
+    removed: tuple[TaskId, ...]
+
+
+class _LastShared(msgspec.Struct):
+    """The shared tasks of the samples that were paired last.
+
+    Metrics of one column come in a row: they share the rewards of a million tasks.
+    """
+
+    current: Sample | None = None
+    baseline: Sample | None = None
+    shared: _SharedTasks | None = None
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -428,35 +523,82 @@ def _shows_unit_range(
     return not any(value < 0 or value > 1 for value in values)
 
 
+class _DifferenceOfValues(msgspec.Struct, frozen=True, dict=True):
+    """The metric of choices of tasks less that of others, by the tasks' values.
+
+    Choices index the tasks of the baseline followed by those of the run.
+    """
+
+    combine: Callable[[Floats], Floats]
+    before: Floats
+    now: Floats
+
+    @cached_property
+    def values(self) -> Floats:
+        """Both sides' values; made when they are asked for, as few metrics need them."""
+        return np.concatenate((self.before, self.now))
+
+    def __call__(self, first: Places, second: Places) -> Floats:
+        of_first = self.combine(self.values[first])
+        return of_first - self.combine(self.values[second])
+
+
+class _DifferenceAnew(msgspec.Struct, frozen=True, dict=True):
+    """The same, by computing the metric anew for each choice."""
+
+    metric: BoundMetric
+    before: TaskRewards
+    now: TaskRewards
+
+    @cached_property
+    def metric_of(self) -> Callable[[Places], float]:
+        """The metric over any choice of tasks."""
+        after_baseline = self.now.offsets[1:] + self.before.offsets[-1]
+        stacked = structs.replace(
+            self.before,
+            values=np.concatenate((self.before.values, self.now.values)),
+            offsets=np.concatenate((self.before.offsets, after_baseline)),
+        )
+        return self.metric.of_choice(stacked)
+
+    def __call__(self, first: Places, second: Places) -> Floats:
+        differences = np.empty(len(first))
+        for draw, (one, other) in enumerate(zip(first, second, strict=True)):
+            differences[draw] = self.metric_of(one) - self.metric_of(other)
+        return differences
+
+
 def _difference(
     metric: BoundMetric, then: _Side, now: _Side
 ) -> Callable[[Places, Places], Floats]:
     """Return the metric of choices of both sides' tasks, stacked, less that of others."""
-    if then.parts is not None and then.values is not None and now.values is not None:
-        combine = then.parts.combine_draws
-        if combine is not None:
-            values = np.concatenate((then.values, now.values))
-            return lambda first, second: (
-                combine(values[first]) - combine(values[second])
-            )
-    after_baseline = now.rewards.offsets[1:] + then.rewards.offsets[-1]
-    stacked = structs.replace(
-        then.rewards,
-        values=np.concatenate((then.rewards.values, now.rewards.values)),
-        offsets=np.concatenate((then.rewards.offsets, after_baseline)),
-    )
-    metric_of = metric.of_choice(stacked)
-
-    def of_each_choice(first: Places, second: Places) -> Floats:
-        differences = np.empty(len(first))
-        for draw, (one, other) in enumerate(zip(first, second, strict=True)):
-            differences[draw] = metric_of(one) - metric_of(other)
-        return differences
-
-    return of_each_choice
+    combine = None if then.parts is None else then.parts.combine_draws
+    if combine is None or then.values is None or now.values is None:
+        return _DifferenceAnew(metric, then.rewards, now.rewards)
+    return _DifferenceOfValues(combine, then.values, now.values)
 
 
 # -- tasks of one side -----------------------------------------------------------------------
+
+
+def _of_tasks(sample: Sample, places: Places) -> Sample:
+    """Return a sample of some of its tasks."""
+    return structs.replace(
+        sample,
+        rewards=sample.rewards.take(places),
+        tasks=_named(sample.tasks, places),
+        clusters=_chosen(sample.clusters, places),
+    )
+
+
+def _without_others(rewards: TaskRewards, places: Places) -> TaskRewards:
+    """Return the rewards of some tasks, in their order."""
+    counts = rewards.counts[places]
+    ends = np.cumsum(counts)
+    if len(ends) and ends[-1] < len(rewards.values):
+        return rewards.take(places)
+    # the others are empty: no copy of what may be a million rewards
+    return structs.replace(rewards, offsets=np.concatenate(([0], ends)))
 
 
 def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
@@ -518,10 +660,22 @@ def _missing_share(sample: Sample, wanted: NDArray[np.int64]) -> float:
     return (count - len(sample.rewards.values)) / count
 
 
-def _filled(sample: Sample, gaps: NDArray[np.int64], value: float) -> Sample:
-    """Append `value` to each task for the samples that it lacks."""
-    rewards = sample.rewards
+def _gaps(wanted: NDArray[np.int64], sample: Sample) -> NDArray[np.int64] | None:
+    """Count the rollouts that each task lacks; None if none lacks any."""
+    return _if_any(wanted - sample.rewards.counts)
+
+
+def _if_any(gaps: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return how many are missing of each task, 0 for more than wanted; None for none."""
     missing = np.maximum(gaps, 0)
+    return missing if missing.any() else None
+
+
+def _filled(sample: Sample, missing: NDArray[np.int64] | None, value: float) -> Sample:
+    """Append `value` to each task for the samples that it lacks."""
+    if missing is None:
+        return sample
+    rewards = sample.rewards
     values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], missing), value)
     added = np.concatenate(([0], np.cumsum(missing)))
     filled = structs.replace(rewards, values=values, offsets=rewards.offsets + added)

@@ -97,10 +97,26 @@ class TaskRewards(msgspec.Struct, frozen=True, dict=True):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @cached_property
+    @property  # not kept: of a million tasks it is eight megabytes
     def counts(self) -> NDArray[np.int64]:
         """Samples of each task, shape (tasks,)."""
         return self.offsets[1:] - self.offsets[:-1]
+
+    @cached_property
+    def is_one_each(self) -> bool:
+        """Whether each task has exactly one sample."""
+        if len(self.values) != len(self):
+            return False
+        return bool((self.counts == 1).all())
+
+    def count(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the chosen samples of each task, shape (tasks,); no task is empty."""
+        if self.is_one_each:
+            return chosen.astype(np.int64)
+        counted: NDArray[np.int64] = np.add.reduceat(
+            chosen, self.offsets[:-1], dtype=np.int64
+        )
+        return counted
 
     @cached_property
     def task(self) -> NDArray[np.int64]:
@@ -152,6 +168,11 @@ class TaskRewards(msgspec.Struct, frozen=True, dict=True):
 
     def take(self, tasks: NDArray[np.int64]) -> TaskRewards:
         """Select tasks by index, in that order, repeats allowed."""
+        if self.is_one_each:
+            offsets = self.offsets
+            if len(tasks) != len(self):
+                offsets = np.arange(len(tasks) + 1)
+            return structs.replace(self, values=self.values[tasks], offsets=offsets)
         counts = self.counts[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         at = np.arange(offsets[-1]) + np.repeat(

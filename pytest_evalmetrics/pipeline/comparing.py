@@ -389,13 +389,12 @@ def _slices(
     if not benchmark.spec.breakdown:
         return
     table = run.table
-    place = {task: at for at, task in enumerate(table.tasks)}
-    rows = np.array([place.get(task, -1) for task in whole.pair.tasks], dtype=np.int64)
+    rows = metrics.positions(whole.pair.tasks, table.tasks)
     for field in benchmark.spec.breakdown:
         category = table.categories.get(field)
         if category is None or (rows < 0).any():
             continue
-        first = category.codes[table.offsets[:-1]].astype(np.int64)
+        first = category.codes[table.offsets[:-1]]
         last = category.codes[table.offsets[1:] - 1]
         # a task whose rollouts have several labels belongs to no slice
         codes = np.where(first == last, first, -1)[rows]
@@ -471,6 +470,7 @@ def _paired(
         elsewhere=terms.elsewhere,
     )
     is_higher = compared.rule.direction is Direction.HIGHER
+    may_lose = _may_lose(benchmark)
     return Gated(
         compared=structs.replace(compared, stated=pairing.stated_error(metric)),
         own=own_rule_of(benchmark, text),
@@ -479,8 +479,9 @@ def _paired(
         estimate=run.result.estimates[text],
         worst=pairing.pair_at_worst(metric, higher_is_better=is_higher),
         missing=pairing.missing(metric),
-        lost=pairing.lost_rollouts(metric),
-        may_lose=_may_lose(benchmark),
+        # only a loss that the file allows is tested
+        lost=pairing.lost_rollouts(metric) if may_lose else None,
+        may_lose=may_lose,
         min_coverage=min_coverage,
     )
 

@@ -163,8 +163,20 @@ def t_interval(estimate: MeanSE, level: float) -> Bounds:
 
 def codes_of(clusters: ArrayLike) -> Ints:
     """Return the number of each task's cluster, from 0."""
-    _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+    given = np.asarray(clusters)
+    if _are_codes(given):
+        return given
+    _, codes = np.unique(given, return_inverse=True)
     return codes
+
+
+def _are_codes(clusters: Ints) -> bool:
+    """Check whether clusters are numbered from 0 without a gap: sorting takes longer."""
+    if clusters.dtype.kind != "i" or not clusters.size or clusters.min() != 0:
+        return False
+    if clusters.max() >= clusters.size:
+        return False
+    return bool(np.bincount(clusters).all())
 
 
 def sums_of_codes(values: Floats, codes: Ints) -> Floats:
@@ -174,11 +186,16 @@ def sums_of_codes(values: Floats, codes: Ints) -> Floats:
 
 def residuals(values: Floats) -> Floats:
     """Return the distances from the mean; all 0 where they are rounding alone."""
-    return _unless_rounding(values - mean_of(values), float(np.abs(values).max()))
+    return _unless_rounding(values - mean_of(values), _largest(values))
+
+
+def _largest(values: Floats) -> float:
+    """Return the largest size of a value, without a copy of all sizes."""
+    return max(float(values.max()), -float(values.min()))
 
 
 def _unless_rounding(rest: Floats, scale: float) -> Floats:
     """Return `rest`, or zeros where all of it is rounding: no standard error."""
-    if np.abs(rest).max() > ROUNDING * scale:
+    if _largest(rest) > ROUNDING * scale:
         return rest
     return np.zeros_like(rest)

@@ -25,7 +25,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measuring import MIB, ROUNDS, TESTS, graded, pytest_run, table, write_rollouts
+from large_comparisons import CASES, MEBIBYTES, SECONDS
+from measuring import MIB, ROUNDS, TESTS, graded, pytest_run, write_rollouts
 
 SAMPLES, FIELDS = 8, 10
 WORDS = (
@@ -131,46 +132,11 @@ def case_reduce(tasks, metrics):
     return run
 
 
-def case_gate(tasks, metric, scored, gone):
-    """Pair tasks with those of a baseline, whose ids are text, and gate a metric of them."""
-    from simulated import benchmark, gate
+def case_gate(name, rollouts):
+    """Gate so many rollouts as a case of `large_comparisons` does."""
+    from large_comparisons import prepared
 
-    from pytest_evalmetrics.ext import AgentResult, Estimate
-
-    n, first = int(tasks), int(gone)
-    before, after = SCORED[scored](np.random.default_rng(0), n)
-    run = table({"reward": after[first:]}, tasks=tuple(range(first, n)))
-    baseline = table({"reward": before}, tasks=tuple(map(str, range(n))))
-    asked = benchmark(metric)
-    estimate = Estimate(metric, 0.5, len(run), len(run))
-    result = AgentResult("agent", len(run), len(run), 0, {metric: estimate}, {}, {})
-
-    def run_gate():
-        checks = gate(asked, [baseline], result, run)
-        return next(check for check in checks if check.name == metric).verdict
-
-    return run_gate
-
-
-def flips(rng, n):
-    """Draw one rollout of each task, 0 or 1; one in ten flips."""
-    before = (rng.random(n) < 0.7).astype(np.float64)
-    return before, np.where(rng.random(n) < 0.1, 1 - before, before)
-
-
-def grades(rng, n):
-    """Draw grades from 0 to 20: 441 pairs of them."""
-    before = rng.integers(0, 21, n) / 20
-    return before, np.clip(before + rng.integers(-2, 3, n) / 20, 0, 1)
-
-
-def scores(rng, n):
-    """Draw continuous scores: as many distinct values as tasks."""
-    before = rng.random(n)
-    return before, np.clip(before + rng.normal(0, 0.2, n), 0, 1)
-
-
-SCORED = {draw.__name__: draw for draw in (flips, grades, scores)}
+    return prepared(name, int(rollouts))
 
 
 def measure(name, *args, processes=None):
@@ -302,22 +268,18 @@ def metrics(_, __):
 
 
 def gates(_, largest):
-    """Gate more and more tasks; a million are to take 3 s and 350 MiB."""
-    cases = {
-        "mean of flips": ("mean_reward", "flips", 0),
-        "mean of scores": ("mean_reward", "scores", 0),
-        "mean, 5 % of tasks gone": ("mean_reward", "flips", 0.05),
-        "median of grades": ("median", "grades", 0),
-        "worst of grades": ("worst_task", "grades", 0),
-    }
-
-    def figures(n):
-        return {
-            name: measure("gate", n, metric, scored, round(gone * n))
-            for name, (metric, scored, gone) in cases.items()
-        }
-
-    curve("tasks", [n for n in (10_000, 100_000, 1_000_000) if n <= largest], figures)
+    """Gate more and more tasks, then a million rollouts in all ways beside the limits."""
+    sizes = [n for n in (10_000, 100_000, 1_000_000) if n <= largest]
+    name = "mean of flips"
+    curve("tasks", sizes, lambda n: {name: measure("gate", name, n)})
+    print(f"\n{'1,000,000 rollouts':<32}{'CPU s':>8}{'limit':>7}{'MiB':>7}{'limit':>7}")
+    for name in CASES:
+        _, cpu, peak = measure("gate", name, 1_000_000)
+        print(
+            f"{name:<32}{cpu:>8.2f}{cpu / SECONDS:>7.2f}"
+            f"{peak:>7.0f}{peak / MEBIBYTES:>7.2f}",
+            flush=True,
+        )
 
 
 def benchmarks(folder, largest):

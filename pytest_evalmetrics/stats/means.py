@@ -61,7 +61,7 @@ def _clustered_mean_se(values: Floats, mean: float, codes: Ints) -> MeanSE:
     if units < FEWEST:
         return MeanSE(mean, math.nan, units - 1, units)
     rest = residuals(values)
-    sizes = np.bincount(codes, minlength=units).astype(np.float64)
+    sizes = np.bincount(codes).astype(np.float64)
     scale = float(np.abs(values).max() * sizes.max())
     sums = _unless_rounding(sums_of_codes(rest, codes), scale)
     share = sizes / values.size

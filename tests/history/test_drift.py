@@ -1,14 +1,8 @@
 """Drift over the history: what is warned of, where it began, and how often without cause."""
 
 import json
-import math
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from pytest_evalmetrics.stats.drift import last_shift, limit
 
 GATED = (
     "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
@@ -80,15 +74,6 @@ def test_a_drift_fails_the_build_where_the_benchmark_asks_for_it(project, passin
     assert "drift: fail needs a history" in project.run().stdout.str()
 
 
-def test_of_several_metrics_any_one_may_raise_a_false_alarm_once_in_two_hundred_runs():
-    rng = np.random.default_rng(2)
-    false = sum(
-        last_shift(list(rng.normal(size=40)), 5) is not None for _ in range(600)
-    )
-    most = 1 - (1 - 1 / 1000) ** 33
-    assert false / 600 < most + 3 * math.sqrt(most / 600)
-
-
 @pytest.mark.parametrize(
     ("history", "count"),
     [
@@ -120,92 +105,6 @@ def test_a_ratchet_of_accepted_changes_is_held_against_the_first(
         "changes have been accepted since (cheaper; a new server)"
     )
     assert (note in out) is warned
-
-
-def shift_by_definition(values):
-    """Whether the two-sample t statistic of any split is beyond the limit, split by split."""
-    n, best = len(values), 0.0
-    for cut in range(3, n - 2):
-        one, other = np.array(values[:cut]), np.array(values[cut:])
-        pooled = (one.var() * cut + other.var() * (n - cut)) / (n - 2)
-        error = math.sqrt(pooled * (1 / cut + 1 / (n - cut)))
-        best = max(best, abs(one.mean() - other.mean()) / error)
-    return best > limit(n)
-
-
-@given(
-    st.lists(st.integers(0, 10**6), min_size=8, max_size=8, unique=True),
-    st.integers(0, 10**6),
-)
-def test_no_shift_is_seen_below_the_limit_of_the_largest_t_statistic(values, shift):
-    numbers = [v + shift * (i >= 5) for i, v in enumerate(values)]
-    # above it, runs that resemble each other may still explain one
-    assert last_shift(numbers) is None or shift_by_definition(numbers)
-
-
-def test_a_shift_above_the_limit_is_seen_where_runs_do_not_resemble_each_other():
-    before = [1.0, -1.0] * 6
-    after = [6.0, 4.0] * 6
-    assert shift_by_definition(before + after)
-    assert last_shift(before + after).at == 12
-
-
-def test_a_shift_that_was_repaired_is_the_last_one():
-    rng = np.random.default_rng(3)
-    values = list(np.repeat([10.0, 4.0, 10.0], 15) + rng.normal(0, 1, 45))
-    shift = last_shift(values)
-    assert shift is not None
-    assert (abs(shift.start - 15) <= 1, shift.at) == (True, 30)
-    assert shift.first <= 30 <= shift.last
-    assert last_shift([0.5] * 30) is None
-    assert last_shift([0.5] * 20 + [0.4] * 3) is not None  # of a system without noise
-
-
-def test_a_shift_of_two_sd_is_detected_in_ten_runs_at_one_false_alarm_in_two_hundred():
-    rng = np.random.default_rng(1)
-    false = sum(last_shift(list(rng.normal(size=60))) is not None for _ in range(150))
-    assert false < 150 * 0.36  # 1 - .995^53 = .23
-    shifts = [
-        last_shift([*rng.normal(size=20), *rng.normal(-2, 1, 10)]) for _ in range(100)
-    ]
-    assert sum(shift is not None and abs(shift.at - 20) <= 3 for shift in shifts) >= 75
-
-
-@pytest.mark.parametrize("alike", [0.3, 0.5])
-def test_runs_that_resemble_their_predecessors_are_seldom_taken_for_a_shift(alike):
-    """Of 30 runs of an autoregression 36 and 64 % had an alarm without a correction."""
-    rng = np.random.default_rng(0)
-    false = 0
-    for _ in range(150):
-        values = [rng.normal()]
-        for _ in range(29):
-            step = math.sqrt(1 - alike**2) * rng.normal()
-            values.append(alike * values[-1] + step)
-        false += last_shift(values) is not None
-    assert false / 150 < (0.30 if alike < 0.4 else 0.42)
-
-
-def autoregression(rng, r, length=30):
-    """Draw a series whose values resemble their predecessors."""
-    values = rng.normal(size=length) * math.sqrt(1 - r * r)
-    values[0] /= math.sqrt(1 - r * r)
-    for place in range(1, length):
-        values[place] += r * values[place - 1]
-    return values
-
-
-def test_a_shift_among_runs_that_resemble_each_other_is_not_sure():
-    rng = np.random.default_rng(3)
-    series = [autoregression(rng, 0.8).tolist() for _ in range(100)]
-    shifts = [shift for shift in map(last_shift, series) if shift is not None]
-    assert len(shifts) > 20
-    assert sum(shift.is_sure for shift in shifts) <= 15
-
-
-def test_a_large_shift_of_independent_runs_is_sure():
-    values = np.random.default_rng(3).normal(size=40)
-    values[30:] -= 5
-    assert last_shift(values.tolist()).is_sure
 
 
 def test_a_shift_that_is_not_sure_warns_where_drift_fails(project, passing):

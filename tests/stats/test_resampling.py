@@ -73,3 +73,16 @@ def test_a_quantile_is_linear_between_order_statistics():
     assert quantile7([10, 0], 0.025) == 0.25
     assert quantile7([1, 2, 3, 4], 0.5) == 2.5
     assert quantile7([4, 1, 3, 2], 1) == 4
+
+
+def test_a_draw_holds_clusters_as_a_whole():
+    seen = []
+
+    def reducer(tasks):
+        seen.append(sorted(tasks.tolist()))
+        return 0.0
+
+    # tasks 0 and 1 are of one cluster, and task 2 is of another
+    reducer_draws(reducer, 3, np.array([7, 7, 9]), 40, rng())
+    drawn = {tuple(tasks) for tasks in seen}
+    assert drawn == {(0, 0, 1, 1), (0, 1, 2), (2, 2)}

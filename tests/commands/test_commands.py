@@ -329,3 +329,38 @@ def test_a_reader_that_is_gone_ends_a_command_without_a_traceback(project, name)
     os.close(writer)
     assert done.returncode == 141
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["compare", "a.jsonl"], "name two runs or more"),
+        (
+            ["compare", "a.jsonl", "b.jsonl", "--margin", "0"],
+            "--margin: expected a number above 0, found 0",
+        ),
+        (
+            ["compare", "a.jsonl", "b.jsonl", "--margin", "inf"],
+            "--margin: expected a number above 0, found inf",
+        ),
+        (["journal", "export"], "export needs FILE"),
+        (["journal", "import"], "import needs FILE"),
+        (["journal", "clear", "a.jsonl"], "clear takes no FILE"),
+        (
+            ["compare", "a.jsonl", "b.jsonl", "--direction", "up"],
+            "invalid choice: 'up' (choose from",
+        ),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_refused(arguments, problem, capsys):
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    assert done.value.code == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_site_over_nothing_is_refused(tmp_path, capsys):
+    assert main(["site", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("evalmetrics site: ")
+    assert "there is no report.json below it" in error

@@ -81,3 +81,32 @@ def test_definitions_and_regular_expressions_are_those_an_editor_knows(schema):
 )
 def test_what_is_required_depends_on_defaults(schema, file, valid):
     assert Draft202012Validator(schema).is_valid(file) is valid
+
+
+@pytest.mark.parametrize(
+    ("scorer", "valid"),
+    [
+        ({"type": "python", "function": "a.b:c"}, True),
+        ({"type": "python", "function": "a.b:c", "depth": 3}, True),
+        ({"python": "a.b:c"}, True),
+        ({"python": "a.b:c", "scores": ["x", "y"]}, True),
+        ({"type": "python", "python": "a.b:c"}, False),
+        ({"type": "python", "function": "a.b:c", "python": "a.b:c"}, False),
+        ({"type": "python"}, False),
+        ({"python": "a.b"}, False),
+        ({"python": "a.b:c", "scores": []}, False),
+    ],
+)
+def test_a_function_that_scores_is_written_in_one_of_two_ways(schema, scorer, valid):
+    benchmark = {"name": "a", "dataset": "d", "scorers": [scorer]}
+    assert Draft202012Validator(schema).is_valid({"benchmark": benchmark}) is valid
+
+
+@pytest.mark.parametrize(
+    ("drop", "valid"),
+    [(0, True), (0.5, True), ("10%", True), (-0.1, False), ("ten", False)],
+)
+def test_a_number_is_within_its_bounds(schema, drop, valid):
+    baseline = {"rule": "absolute", "max_drop": drop}
+    benchmark = {"name": "a", "rollouts": "r", "baseline": baseline}
+    assert Draft202012Validator(schema).is_valid({"benchmark": benchmark}) is valid

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.spec.metric_names import MetricName, parse
+from pytest_evalmetrics.spec.metric_names import MetricName, fields_of, parse
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,8 @@ def test_a_name_without_a_metric_or_a_score_is_refused(text):
 def test_any_value_of_a_breakdown_survives(metric, score, field, value):
     name = MetricName(metric, score).over(field, value)
     assert parse(str(name)) == name
+
+
+def test_the_fields_of_breakdowns_are_found_in_the_names_of_metrics():
+    names = ["pass@1", "pass@1[lang=de]", "mean/tokens[meta.split=test]", "lang/"]
+    assert fields_of(names) == {"lang", "meta.split"}

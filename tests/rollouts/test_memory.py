@@ -5,7 +5,7 @@ import pytest
 from rollouts.small import chunk, load_chunks
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import table
+from pytest_evalmetrics.rollouts import free_memory, table
 
 ROWS = 1_000_000
 
@@ -13,9 +13,9 @@ ROWS = 1_000_000
 def test_columns_without_room_are_refused(folder, monkeypatch):
     rows = chunk([0] * ROWS, scores={f"s{i}": np.zeros(ROWS) for i in range(4)})
     held = ROWS * (7 * 8 + 4)
-    monkeypatch.setattr(table, "available", lambda: held)
+    monkeypatch.setattr(table, "free_memory", lambda: held)
     assert len(load_chunks(folder, rows)) == ROWS
-    monkeypatch.setattr(table, "available", lambda: held - 1)
+    monkeypatch.setattr(table, "free_memory", lambda: held - 1)
     message = "memory: the first 1,000,000 rows .* need 120,000,000 bytes, and 119,999,999 are free"
     with pytest.raises(DataError, match=message):
         load_chunks(folder, rows)
@@ -24,8 +24,13 @@ def test_columns_without_room_are_refused(folder, monkeypatch):
 @pytest.mark.parametrize(
     "names",
     [
-        ("memory.max", "memory.current", "inactive_file"),
-        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "total_inactive_file",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -33,26 +38,25 @@ def test_columns_without_room_are_refused(folder, monkeypatch):
     [
         ("max", 5000 * 1024),
         ("4000000", 4000000 - 1000000 + 300),
-        ("900000", 300 - 100000),
+        ("900000", 0),
     ],
 )
 def test_the_machine_and_the_container_both_limit(
     tmp_path, monkeypatch, names, limit, expected
 ):
-    assert names in [group[1:] for group in table._GROUPS]
+    most, used, stat, given_back = names
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal:  9000 kB\nMemAvailable:  5000 kB\n", encoding="ascii")
-    tmp_path.joinpath(names[0]).write_text(limit, encoding="ascii")
-    tmp_path.joinpath(names[1]).write_text("1000000\n", encoding="ascii")
-    tmp_path.joinpath("memory.stat").write_text(
-        f"anon 5\n{names[2]} 300\n", encoding="ascii"
-    )
-    monkeypatch.setattr(table, "_MEMORY", meminfo)
-    monkeypatch.setattr(table, "_GROUP", tmp_path)
-    monkeypatch.setattr(table, "_GROUPS", [("gone", *names), ("", *names)])
-    assert table.available() == max(0, expected)
+    tmp_path.joinpath(most).parent.mkdir(exist_ok=True)
+    tmp_path.joinpath(most).write_text(limit, encoding="ascii")
+    tmp_path.joinpath(used).write_text("1000000\n", encoding="ascii")
+    entries = f"anon 5\n{given_back} 300\n"
+    tmp_path.joinpath(stat).write_text(entries, encoding="ascii")
+    monkeypatch.setattr(free_memory, "_MEMORY", meminfo)
+    monkeypatch.setattr(free_memory, "_CONTAINER", tmp_path)
+    assert free_memory.free_memory() == expected
     meminfo.unlink()
-    assert table.available() is None
+    assert free_memory.free_memory() is None
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,14 @@ import pytest
 from msgspec import structs
 
 from pytest_evalmetrics import baselines
-from pytest_evalmetrics.baselines.document import as_read, is_edited, stamped
-from pytest_evalmetrics.baselines.several_runs import add_run
+from pytest_evalmetrics.baselines.document import (
+    as_read,
+    is_edited,
+    parse,
+    render,
+    stamped,
+)
+from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.model.baseline import (
     AgentDocument,
@@ -107,3 +113,84 @@ def test_behaviour_that_one_run_alone_has_is_that_of_the_newest(before, now):
     first = document(1.0, (1,), "first", before)
     both = add_run(first, document(0.0, (0,), "second", now), keep=5)
     assert both.agents["a"].behaviour == now
+
+
+def with_provenance(old, **fields):
+    return structs.replace(old, provenance=structs.replace(old.provenance, **fields))
+
+
+def with_agent(old, **fields):
+    agent = structs.replace(old.agents["a"], **fields)
+    return structs.replace(old, agents={"a": agent})
+
+
+FIRST = document(1.0, (1,), "first")
+SECOND = document(0.0, (0,), "second")
+MISFITS = {
+    "it was scored otherwise than in the runs before": with_provenance(
+        SECOND, ruler={"a": {"reward": {"field": "x"}}}
+    ),
+    "another system ran than in the runs before": with_provenance(
+        SECOND, under_test={"model": "other"}
+    ),
+    "`rescore:` keeps the rows of one run alone": with_provenance(
+        SECOND, rows={"count": 1}
+    ),
+    "its agents are b, and were a": structs.replace(
+        SECOND, agents={"b": SECOND.agents["a"]}
+    ),
+    "it has other tasks than the runs before": with_agent(
+        SECOND, tasks={"t1": {"reward": (0,)}}
+    ),
+    "it keeps other scores than the runs before": with_agent(
+        SECOND, tasks={"t0": {"cost": (0,)}}
+    ),
+}
+
+
+@pytest.mark.parametrize(("why", "run"), MISFITS.items())
+def test_a_run_that_does_not_repeat_the_others_is_not_added(why, run):
+    assert why_not_added(FIRST, run) == why
+
+
+def test_other_content_under_the_same_ids_makes_other_tasks():
+    edited = with_agent(SECOND, content={"t0": "abc"})
+    why = "it has other tasks than the runs before"
+    assert why_not_added(FIRST, edited) == why
+
+
+def test_a_run_that_repeats_the_others_is_added():
+    assert why_not_added(FIRST, SECOND) == ""
+
+
+def test_a_metric_that_runs_before_did_not_have_has_no_value_in_them():
+    metrics = {"pass@1": MetricDocument(value=0.5)}
+    both = add_run(FIRST, with_agent(SECOND, key_metrics=metrics), keep=5)
+    metric = both.agents["a"].key_metrics["pass@1"]
+    assert (metric.value, metric.runs) == (0.5, (None, 0.5))
+
+
+def test_the_behaviour_of_as_many_runs_as_are_kept_is_kept():
+    runs = document(1.0, (1,), "first", did(0.1))
+    for place, refusals in enumerate((0.2, 0.3, 0.4)):
+        runs = add_run(runs, document(0.0, (0,), f"{place}", did(refusals)), keep=3)
+    behaviour = runs.agents["a"].behaviour
+    assert behaviour.summary == {"refusal": 0.4}
+    earlier = [run.summary["refusal"] for run in behaviour.earlier]
+    assert earlier == [0.2, 0.3]
+
+
+def test_behaviour_is_written_a_line_a_task_and_read_again():
+    behaviour = BehaviourDocument(
+        summary={"refusal": 0.5},
+        shapes={"s0": "search(query)"},
+        columns=("calls", "refusal"),
+        texts=True,
+        zeros=("retries",),
+        tasks={"t0": ((1, 0), (2, 1))},
+        earlier=(did(0.25),),
+    )
+    text = render(document(1.0, (1,), "now", behaviour))
+    assert '          "t0": [[1, 0], [2, 1]]\n' in text
+    assert '        "zeros": ["retries"],\n' in text
+    assert parse(text, file="math.json").agents["a"].behaviour == behaviour

@@ -1,0 +1,133 @@
+"""The first run of a series that is worse than those before it."""
+
+import json
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from pytest_evalmetrics import metrics
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.model.comparison import RuleName, RuleSettings
+from pytest_evalmetrics.model.rollout_table import RolloutTable
+from pytest_evalmetrics.model.verdicts import Direction
+from pytest_evalmetrics.run_series.first_worse import first_worse, runs_of_commits
+from pytest_evalmetrics.spec import BenchmarkSpec
+
+RULE = RuleSettings(
+    rule=RuleName.PRACTICAL,
+    direction=Direction.HIGHER,
+    alpha=0.01,
+    warn_alpha=0.05,
+    max_drop=0.01,
+)
+LOWER = RuleSettings(
+    rule=RuleName.PRACTICAL,
+    direction=Direction.LOWER,
+    alpha=0.01,
+    warn_alpha=0.05,
+    max_drop=0.01,
+)
+TASKS = 40
+NAMES = ["mon", "tue", "wed", "thu", "fri"]
+
+
+def table(rewards, tasks=None):
+    count = len(rewards)
+    return RolloutTable(
+        agents=("a",),
+        agent=np.zeros(count, dtype=np.int32),
+        tasks=tuple(range(count)) if tasks is None else tuple(tasks),
+        task=np.arange(count),
+        sample=np.zeros(count, dtype=np.int64),
+        scores={"reward": np.asarray(rewards, dtype=np.float64)},
+    )
+
+
+def series(*levels, seed=1):
+    """Make a run of each level, with noise in each task."""
+    rng = np.random.default_rng(seed)
+    base = rng.uniform(0.3, 0.7, TASKS)
+    return [table(base + level + rng.normal(0, 0.02, TASKS)) for level in levels]
+
+
+def worse(tables, metric="mean_reward", rule=RULE, names=NAMES):
+    keys = {"name": "b", "rollouts": "r", "metrics": [metric]}
+    spec = TypeAdapter(BenchmarkSpec).validate_json(json.dumps(keys))
+    return first_worse(metrics.plan(spec), metric, tables, names, rule)
+
+
+def test_the_run_of_a_large_drop_is_named_with_both_levels():
+    text, p = worse(series(0.2, 0.2, 0.2, -0.1, -0.1))
+    assert text.startswith("thu is the first worse run, 99.9 % sure: from ")
+    assert " over 40 tasks (p = " in text
+    assert text.endswith(" that nothing changed)")
+    assert p < 0.001
+
+
+def test_the_levels_are_the_means_before_and_after():
+    tables = [table([value] * TASKS) for value in (0.8, 0.8, 0.5, 0.5)]
+    text, _ = worse(tables)
+    assert text.startswith(
+        "wed is the first worse run, 99.9 % sure: from 0.8 to 0.5 over 40 tasks"
+    )
+
+
+def test_a_series_that_does_not_change_has_no_worse_run():
+    text, p = worse(series(0.1, 0.1, 0.1, 0.1, 0.1))
+    assert text == f"no run is worse than those before it (p = {p:.2g})"
+    assert p >= 0.01
+
+
+def test_a_series_that_gets_better_has_no_worse_run():
+    text, p = worse([table([value] * TASKS) for value in (0.5, 0.6, 0.8)])
+    assert text == "no run is worse than those before it (p = 1)"
+    assert p == 1
+
+
+def test_a_rise_is_worse_where_less_is_better():
+    text, _ = worse(series(-0.1, -0.1, 0.2, 0.2, 0.2), rule=LOWER)
+    assert text.startswith("wed is the first worse run")
+
+
+def test_a_change_between_runs_of_unlike_levels_is_within_a_range():
+    names = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    text, _ = worse(series(0.3, 0.3, 0.3, 0.15, 0.0, 0.0, 0.0), names=names)
+    assert text.endswith("; 95 % sure: one of thu to fri")
+
+
+def test_tasks_that_one_run_lacks_do_not_count():
+    long = table([0.8] * TASKS)
+    short = table([0.5] * 3, tasks=[0, 1, 2])
+    text, _ = worse([long, long, short])
+    assert " over 3 tasks " in text
+
+
+def test_one_task_is_too_few():
+    with pytest.raises(DataError) as refused:
+        worse([table([0.8]), table([0.5])])
+    assert refused.value.message == (
+        "1 task in all of these runs: two or more are needed"
+    )
+
+
+def test_a_metric_that_is_no_mean_over_tasks_is_refused():
+    with pytest.raises(DataError) as refused:
+        worse(series(0.2, 0.1), metric="worst_task")
+    assert refused.value.message == (
+        "worst_task is not a mean over tasks: name one with --metric"
+    )
+
+
+def test_the_artifacts_of_commits_need_a_place_for_the_commit():
+    with pytest.raises(EvalMetricsError) as refused:
+        runs_of_commits("v1..HEAD=artifacts")
+    assert refused.value.message == (
+        "v1..HEAD=artifacts: expected {commit} in the pattern of the artifacts"
+    )
+
+
+def test_a_commit_that_is_not_there_is_refused_in_gits_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(EvalMetricsError, match=r"^git rev-parse v1\^{commit}: fatal"):
+        runs_of_commits("v1..HEAD=artifacts/{commit}")

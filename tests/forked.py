@@ -279,7 +279,7 @@ def prepare() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     spec = sys.modules["pytest_evalmetrics.spec"]
-    spec.field_types.adapter(spec.BenchmarkSpec)
+    spec.validation.validator(spec.BenchmarkSpec)
     results = sys.modules["pytest_evalmetrics.model.results"]
     with contextlib.suppress(ValueError):  # it is empty; its type is known from now on
         msgspec.convert({}, results.BenchmarkResult)

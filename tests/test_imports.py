@@ -174,6 +174,7 @@ RULES = {
             "spec.field_types",
             "spec.model_keys",
             "spec.scorer_keys",
+            "spec.validation",
         },
     ),
     "metrics/builtin_*.py": (

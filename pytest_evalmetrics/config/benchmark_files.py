@@ -7,15 +7,15 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from pydantic import ValidationError
+from pydantic_core import ValidationError
 
 from pytest_evalmetrics.config.contradictions import contradictions
 from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_yaml
 from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError, closest
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, renamed_keys
-from pytest_evalmetrics.spec.field_types import validated
 from pytest_evalmetrics.spec.gate_keys import RULES
+from pytest_evalmetrics.spec.validation import validated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ from pytest_evalmetrics.spec.offered_scorers import offer_types
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_evalmetrics.spec.field_types import Keys
+    from pytest_evalmetrics.spec.validation import Keys
 
 
 def _remote() -> Mapping[str, type[Keys]]:

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import Keys, Name, Read, doc, refuse
+from pytest_evalmetrics.spec.field_types import Name, Read, refuse
+from pytest_evalmetrics.spec.validation import Keys, Limits, doc
 
 Change = Annotated[
     float, types.numeric("a share of the baseline from 0, such as 20%", ge=0)
@@ -45,7 +44,7 @@ class LimitSpec(Keys):
             )
 
 
-Limit = Annotated[LimitSpec | None, Field()]
+Limit = LimitSpec | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -58,8 +57,8 @@ class ToolsRuleSpec(Keys):
     ] = ()
 
 
-_Sequence = Annotated[tuple[Name, ...], Field(min_length=2, strict=False)]
-_Sequences = Annotated[tuple[_Sequence, ...], Field(strict=False)]
+_Sequence = Annotated[tuple[Name, ...], Limits(min_length=2, strict=False)]
+_Sequences = Annotated[tuple[_Sequence, ...], Limits(strict=False)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

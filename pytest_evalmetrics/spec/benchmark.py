@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
 import msgspec
 from msgspec import structs
-from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.metric_facts import ScoreFacts
@@ -17,15 +16,14 @@ from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import gate_keys, sources
 from pytest_evalmetrics.spec.field_types import (
     Checked,
-    Keys,
     Name,
     Read,
-    doc,
     expected,
     on_use,
     one_of,
 )
 from pytest_evalmetrics.spec.metric_names import parse
+from pytest_evalmetrics.spec.validation import After, Keys, Limits, doc
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
@@ -128,7 +126,7 @@ Tag = Annotated[
         r"[A-Za-z_][\w.:+\-\[\]/\\]*",
         "a word that can be a pytest marker: a letter, then letters, digits and _ - . : /",
     ),
-    AfterValidator(_not_of_pytest),
+    After(_not_of_pytest),
 ]
 Tags = Annotated[tuple[Tag, ...], types.Listed(Tag)]
 
@@ -283,9 +281,8 @@ class BenchmarkSpec(Keys):
     ] = None
     pass_threshold: Annotated[
         float,
-        Field(
-            allow_inf_nan=False, description="the least reward of a rollout that passes"
-        ),
+        Limits(allow_inf_nan=False),
+        doc("the least reward of a rollout that passes"),
     ] = 1.0
     pass_estimator: Annotated[
         Literal["unbiased", "first_k"],

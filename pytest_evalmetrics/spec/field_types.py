@@ -1,86 +1,52 @@
 """The types of values that keys of a benchmark file share."""
 
-import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    ClassVar,
     Final,
     Literal,
     TypeGuard,
-    TypeVar,
-    overload,
 )
 from urllib.parse import urlsplit
 
 import msgspec
-import pydantic
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    JsonValue,
-    TypeAdapter,
+from pydantic_core import (
+    CoreSchema,
+    InitErrorDetails,
+    PydanticCustomError,
+    ValidationError,
+    core_schema,
 )
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from pytest_evalmetrics.spec.validation import (
+    KEYS,
+    After,
+    Before,
+    Form,
+    Inner,
+    JsonForm,
+    Keys,
+    Limits,
+    validated,
+)
+from pytest_evalmetrics.spec.validation import Description as doc  # noqa: N813
 
 if TYPE_CHECKING:
-    from dataclasses import Field as DataclassField
-
-T = TypeVar("T")
-
-KEYS: Final = ConfigDict(extra="forbid", strict=True)
+    from pydantic import GetJsonSchemaHandler, TypeAdapter
 
 
-class Keys:
-    """Base of the dataclasses that hold a mapping's keys; pydantic validates them strictly.
-
-    They are plain dataclasses, because pydantic's own classes cost twice as much at import;
-    and they share what a dataclass would compile for each of them.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = KEYS
-    if TYPE_CHECKING:
-        # of the dataclasses that its subclasses are
-        __dataclass_fields__: ClassVar[dict[str, DataclassField[object]]]
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._values() == other._values()
-
-    def __hash__(self) -> int:
-        return hash(self._values())
-
-    def __repr__(self) -> str:
-        names = [key.name for key in fields(self)]
-        values = zip(names, self._values(), strict=True)
-        shown = ", ".join(f"{name}={value!r}" for name, value in values)
-        return f"{type(self).__name__}({shown})"
-
-    def _values(self) -> tuple[object, ...]:
-        return tuple(getattr(self, key.name) for key in fields(self))
-
-
-def one_of(*names: str) -> ConfigDict:
+def one_of(*names: str) -> Mapping[str, object]:
     """Make the configuration of keys, exactly one of which the JSON Schema requires."""
-    alternatives: list[JsonValue] = [{"required": [name]} for name in names]
-    return ConfigDict(**KEYS, json_schema_extra={"oneOf": alternatives})
-
-
-def doc(text: str) -> Any:
-    """Describe a key, for the JSON Schema and the reference."""
-    return Field(description=text)
+    alternatives = [{"required": [name]} for name in names]
+    return {**KEYS, "json_schema_extra": {"oneOf": alternatives}}
 
 
 def empty() -> Any:
@@ -88,26 +54,25 @@ def empty() -> Any:
     return field(default_factory=dict)
 
 
-class Read:
+def any_of(*names: list[str]) -> Mapping[str, object]:
+    """Make the configuration of keys: the JSON Schema requires all of one of these lists."""
+    alternatives = [{"required": [*several]} for several in names]
+    return {**KEYS, "json_schema_extra": {"anyOf": alternatives}}
+
+
+class Read(Before):
     """Reads a value by a function before its type does; in the JSON Schema it is a `form`."""
 
     def __init__(
-        self, function: Callable[[object], object], form: Callable[[], Any]
+        self, function: Callable[[object], object], form: Callable[[], Form]
     ) -> None:
-        self._function = function
+        super().__init__(function)
         self._form = form
 
-    def __get_pydantic_core_schema__(
-        self, kind: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(
-            self._function, handler(kind)
-        )
-
     def __get_pydantic_json_schema__(
-        self, _: object, handler: GetJsonSchemaHandler
+        self, _: object, handler: "GetJsonSchemaHandler"
     ) -> dict[str, object]:
-        form = TypeAdapter(self._form()).core_schema
+        form = adapter(self._form()).core_schema
         # the handler ignores annotations of the outermost schema, so another one encloses it
         return handler(
             form if "ref" in form else core_schema.definitions_schema(form, [])
@@ -117,24 +82,18 @@ class Read:
 class Checked(Read):
     """Reads and validates a value by a function alone."""
 
-    def __get_pydantic_core_schema__(self, *_: object) -> CoreSchema:
+    def core_schema(self, inner: Inner) -> CoreSchema:  # noqa: ARG002 - not validated by it
+        """Return the schema of the function."""
         return core_schema.no_info_plain_validator_function(self._function)
 
 
 @cache
-def adapter(form: Any) -> TypeAdapter[object]:  # any form that pydantic knows
-    """Build the validator of a type, once."""
+def adapter(form: Form) -> "TypeAdapter[object]":
+    """Build what pydantic knows of a type, once: the JSON Schema, and unions of scorers."""
+    from pydantic import TypeAdapter  # takes 45 ms, which most runs save
+
     made: TypeAdapter[object] = TypeAdapter(form)
     return made
-
-
-@overload
-def validated(form: type[T], value: object) -> T: ...
-@overload
-def validated(form: object, value: object) -> object: ...
-def validated(form: object, value: object) -> object:
-    """Validate a value by a type: from JSON, where a list may become a tuple, else strictly."""
-    return adapter(form).validate_json(json.dumps(value))
 
 
 def on_use(
@@ -185,7 +144,7 @@ def open_mapping(key: str, **schema: object) -> object:
         "required": [key],
         "additionalProperties": True,
     }
-    return Annotated[object, pydantic.WithJsonSchema(whole)]
+    return Annotated[object, JsonForm(whole)]
 
 
 def refuse(message: str) -> PydanticCustomError:
@@ -208,7 +167,7 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def matching(pattern: str, what: str) -> AfterValidator:
+def matching(pattern: str, what: str) -> After:
     """Require a text of a form; `what` is the form in words."""
 
     def check(value: str) -> str:
@@ -216,7 +175,7 @@ def matching(pattern: str, what: str) -> AfterValidator:
             raise expected(what)
         return value
 
-    return AfterValidator(check)
+    return After(check)
 
 
 _PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
@@ -264,8 +223,10 @@ def numeric(
         return float(number)
 
     def form() -> object:
-        number = Annotated[float, Field(ge=ge, gt=gt, le=le, lt=lt)]
-        return number | Annotated[str, Field(pattern=f"^{_PERCENT}$")]
+        bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+        set_bounds = {name: end for name, end in bounds.items() if end is not None}
+        number = Annotated[float, Limits(**set_bounds)]
+        return number | Annotated[str, Limits(pattern=f"^{_PERCENT}$")]
 
     return Checked(read, form)
 
@@ -299,20 +260,19 @@ class Listed(Read):
         least: int = 0,
         function: Callable[[object], object] = one_or_many,
     ) -> None:
-        self._limits = Field(min_length=least, strict=False)
-        many = Annotated[list[item], Field(min_length=least)] if least else list[item]
+        self._least = least
+        many = Annotated[list[item], Limits(min_length=least)] if least else list[item]
         super().__init__(function, lambda: item | many)
 
-    def __get_pydantic_core_schema__(
-        self, kind: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        items = handler.generate_schema(Annotated[kind, self._limits])
+    def core_schema(self, inner: Inner) -> CoreSchema:
+        """Return the schema of the tuple, between the function and a check."""
+        items = Limits(min_length=self._least, strict=False).core_schema(inner)
         before = core_schema.no_info_before_validator_function(self._function, items)
         return core_schema.no_info_after_validator_function(no_duplicates, before)
 
 
-AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
-Name = Annotated[str, Field(min_length=1)]
+AtLeastOne = Annotated[int, Limits(ge=1, strict=True)]
+Name = Annotated[str, Limits(min_length=1)]
 Names = Annotated[tuple[Name, ...], Listed(Name, 1)]
 Fields = Annotated[tuple[Name, ...], Listed(Name)]
 
@@ -332,7 +292,7 @@ class Count(msgspec.Struct, frozen=True):
 
 
 _AT_LEAST = r"\s*>=\s*0*([1-9][0-9]{0,17})\s*"
-CountForm = AtLeastOne | Annotated[str, Field(pattern=f"^{_AT_LEAST}$")]
+CountForm = AtLeastOne | Annotated[str, Limits(pattern=f"^{_AT_LEAST}$")]
 
 
 def count(value: object, what: str = "a whole number from 1, or '>= 100'") -> Count:
@@ -370,7 +330,7 @@ def _from_environment(value: object) -> object:
     return _VARIABLE.sub(variable, value)
 
 
-FromEnvironment = pydantic.BeforeValidator(_from_environment)
+FromEnvironment = Before(_from_environment)
 
 
 def _url(value: str) -> str:
@@ -388,7 +348,7 @@ def _url(value: str) -> str:
     return value
 
 
-Url = Annotated[Name, FromEnvironment, AfterValidator(_url), doc("where to POST")]
+Url = Annotated[Name, FromEnvironment, After(_url), doc("where to POST")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -409,8 +369,8 @@ SecretName = Annotated[
     Read(_secret_name, lambda: Name | SecretRef | None),
     doc("the key's name in the environment; sent as Authorization: Bearer"),
 ]
-Positive = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
-Retries = Annotated[int | None, Field(ge=0)]
+Positive = Annotated[float | None, Limits(gt=0, allow_inf_nan=False)]
+Retries = Annotated[int | None, Limits(ge=0)]
 TimeoutSeconds = Annotated[
     Positive, doc("for one attempt in all; default params.request_timeout, else 30")
 ]
@@ -429,7 +389,7 @@ def _check_templates(value: object, *, body: bool = False) -> object:
         for at, message in faults_of(value, body=body)
     ]
     if faults:
-        raise pydantic.ValidationError.from_exception_data("body", faults)
+        raise ValidationError.from_exception_data("body", faults)
     return value
 
 
@@ -446,7 +406,7 @@ def json_path(value: str) -> str:
     return value
 
 
-TemplateValue = Annotated[object, AfterValidator(_check_templates)]
-BodyValue = Annotated[object, AfterValidator(partial(_check_templates, body=True))]
-TemplateText = Annotated[Name, AfterValidator(_check_templates)]
-JsonPathText = Annotated[Name, AfterValidator(json_path)]
+TemplateValue = Annotated[object, After(_check_templates)]
+BodyValue = Annotated[object, After(partial(_check_templates, body=True))]
+TemplateText = Annotated[Name, After(_check_templates)]
+JsonPathText = Annotated[Name, After(json_path)]

@@ -8,20 +8,17 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
-
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import (
-    KEYS,
-    Bound,
-    Checked,
-    Keys,
-    Name,
-    Read,
-    doc,
-    refuse,
-)
+from pytest_evalmetrics.spec.field_types import Bound, Checked, Name, Read, refuse
 from pytest_evalmetrics.spec.sources import RunsSpec
+from pytest_evalmetrics.spec.validation import (
+    After,
+    JsonForm,
+    Keys,
+    Limits,
+    doc,
+    validated,
+)
 
 # at half, an end of an interval is its middle
 Confidence = Annotated[
@@ -34,16 +31,7 @@ Confidence = Annotated[
 class Threshold(Keys):
     """An absolute gate on one metric."""
 
-    __pydantic_config__ = ConfigDict(
-        **KEYS,
-        json_schema_extra={
-            "anyOf": [
-                {"required": ["min"]},
-                {"required": ["max"]},
-                {"required": ["value", "rtol"]},
-            ]
-        },
-    )
+    __pydantic_config__ = types.any_of(["min"], ["max"], ["value", "rtol"])
 
     min: Annotated[Bound | None, doc("the metric must be at least this")] = None
     max: Annotated[Bound | None, doc("the metric must be at most this")] = None
@@ -139,18 +127,18 @@ def _check_ends(low: float | None, high: float | None) -> None:
         raise refuse(f"min {low:.12g} is above max {high:.12g}: nothing can pass")
 
 
-_ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
+_ThresholdText = Annotated[str, Limits(pattern=f"^{_COMPARISON}$")]
 ThresholdField = Annotated[
     Threshold,
     Read(_threshold, lambda: _ThresholdText | Threshold),
-    AfterValidator(_with_sides),
+    After(_with_sides),
 ]
 
 
 def _task_pattern(value: object) -> object:
     if not isinstance(value, str) and not types.is_whole(value):
         raise types.expected("a task's id, or a glob such as smoke-*")
-    return types.validated(Name, str(value))
+    return validated(Name, str(value))
 
 
 def _until(value: object) -> str:
@@ -160,7 +148,7 @@ def _until(value: object) -> str:
     raise types.expected("a day such as 2026-12-31")
 
 
-_TaskForm = Annotated[object, WithJsonSchema({"type": ["string", "integer"]})]
+_TaskForm = Annotated[object, JsonForm({"type": ["string", "integer"]})]
 TaskPattern = Annotated[str, Checked(_task_pattern, lambda: _TaskForm)]
 _as_list = types.Listed(
     TaskPattern, function=lambda v: v if isinstance(v, list) else [v]
@@ -181,7 +169,7 @@ class QuarantineSpec(Keys):
     ]
 
 
-QuarantineField = Annotated[tuple[QuarantineSpec, ...], Field(strict=False)]
+QuarantineField = Annotated[tuple[QuarantineSpec, ...], Limits(strict=False)]
 
 
 def _rollouts_per_task(value: object) -> object:
@@ -198,7 +186,7 @@ def _missing_reward(value: object) -> object:
     return float(value)
 
 
-_Any = Annotated[object, WithJsonSchema({"const": "any"})]
+_Any = Annotated[object, JsonForm({"const": "any"})]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -258,7 +246,7 @@ def _rule(value: object) -> object:
     return OwnRule(name=name, options=options)
 
 
-_RuleForm = Annotated[object, WithJsonSchema({"enum": [*RULES]})]
+_RuleForm = Annotated[object, JsonForm({"enum": [*RULES]})]
 _OwnRuleForm = types.open_mapping(
     "name",
     description="the name of a rule of your own, or package.module:name",
@@ -366,7 +354,7 @@ class BaselineSpec(GateSpec):
         types.Share, doc("the share of the baseline's tasks that must be compared")
     ] = 1.0
     max_broken: Annotated[
-        Annotated[int, Field(ge=0)] | None,
+        Annotated[int, Limits(ge=0)] | None,
         doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
     single_tasks: Annotated[
@@ -391,7 +379,7 @@ class BaselineSpec(GateSpec):
     ] = "warn"
     runs: Annotated[
         int,
-        Field(ge=2, le=50),
+        Limits(ge=2, le=50),
         doc(
             "how many runs it keeps that --evalmetrics-add-run adds, or takes from its history"
         ),

@@ -15,17 +15,16 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import AfterValidator, Field
-
 from pytest_evalmetrics.model.metric_facts import AS_SCORE, MetricFacts
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import (
-    AtLeastOne,
-    Checked,
+from pytest_evalmetrics.spec.field_types import AtLeastOne, Checked, Name, refuse
+from pytest_evalmetrics.spec.validation import (
+    After,
     Keys,
-    Name,
+    Limits,
     doc,
-    refuse,
+    validated,
+    validator,
 )
 
 _GOOD_RATE: Final = MetricFacts(direction="higher", limits=(0.0, 1.0))
@@ -277,7 +276,7 @@ class BudgetedPassKeys(Definition):
     of: Annotated[
         Name, doc("the column with the usage of a rollout: tokens, dollars, seconds")
     ]
-    budget: Annotated[float, Field(gt=0, description="the budget of a task")]
+    budget: Annotated[float, Limits(gt=0), doc("the budget of a task")]
     stated: ClassVar[MetricFacts] = _GOOD_RATE
     counts: ClassVar[tuple[str, ...]] = ("of",)
     of_reward: ClassVar[bool] = True
@@ -334,19 +333,19 @@ def _definition(value: object) -> object:
     if kind not in METRIC_TYPES:
         arguments = types.without_type(value)
         return OwnKeys(type=kind, arguments=arguments)
-    return types.validated(METRIC_TYPES[kind], value)
+    return validated(METRIC_TYPES[kind], value)
 
 
 _Keys = Annotated[
     Any,
     Checked(_definition, lambda: Union[*dict.fromkeys(METRIC_TYPES.values()), _OWN]),
 ]
-_Defined = Annotated[dict[Name, _Keys], Field(min_length=1, max_length=1)]
+_Defined = Annotated[dict[Name, _Keys], Limits(min_length=1, max_length=1)]
 
 
 def _entry(value: object) -> object:
     form = _Defined if isinstance(value, dict) else Name
-    entry = types.adapter(form).validate_python(value)
+    entry = validator(form).validate_python(value)
     if isinstance(entry, dict):
         return next(iter(entry.items()))
     return entry, None
@@ -375,14 +374,14 @@ def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:
 
 MetricsField = Annotated[
     tuple[Annotated[object, Checked(_entry, lambda: Name | _Defined)], ...],
-    Field(min_length=1, strict=False),
+    Limits(min_length=1, strict=False),
     types.Read(
         _entries,
         lambda: (
             Name
-            | Annotated[list[Name | _Defined], Field(min_length=1)]
-            | Annotated[dict[Name, _Keys | None], Field(min_length=1)]
+            | Annotated[list[Name | _Defined], Limits(min_length=1)]
+            | Annotated[dict[Name, _Keys | None], Limits(min_length=1)]
         ),
     ),
-    AfterValidator(_listed),
+    After(_listed),
 ]

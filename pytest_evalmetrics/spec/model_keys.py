@@ -4,18 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
-
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import sources
-from pytest_evalmetrics.spec.field_types import (
-    Keys,
-    Name,
-    Read,
-    doc,
-    expected,
-    refuse,
-)
+from pytest_evalmetrics.spec.field_types import Name, Read, expected, refuse
+from pytest_evalmetrics.spec.validation import JsonForm, Keys, Limits, doc
 
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
@@ -24,26 +16,18 @@ from pytest_evalmetrics.spec.field_types import (
 class PriceSpec(Keys):
     """The price of a million tokens."""
 
-    input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
-    output: Annotated[
-        float, Field(ge=0, allow_inf_nan=False, description="of an answer")
-    ]
+    input: Annotated[float, Limits(ge=0, allow_inf_nan=False), doc("of a prompt")]
+    output: Annotated[float, Limits(ge=0, allow_inf_nan=False), doc("of an answer")]
     currency: Annotated[str, doc("its name beside costs, such as usd")] = ""
     cache_read: Annotated[
         float | None,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            description="of a prompt's part from the provider's cache; default input",
-        ),
+        Limits(ge=0, allow_inf_nan=False),
+        doc("of a prompt's part from the provider's cache; default input"),
     ] = None
     cache_write: Annotated[
         float | None,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            description="of a prompt's part that is put into that cache; default input",
-        ),
+        Limits(ge=0, allow_inf_nan=False),
+        doc("of a prompt's part that is put into that cache; default input"),
     ] = None
 
 
@@ -117,8 +101,8 @@ def _messages(value: object) -> list[object]:
     return value
 
 
-_Message = Annotated[object, WithJsonSchema({"type": "object", "required": ["role"]})]
-_Messages = Name | Annotated[list[str | _Message], Field(min_length=1)]
+_Message = Annotated[object, JsonForm({"type": "object", "required": ["role"]})]
+_Messages = Name | Annotated[list[str | _Message], Limits(min_length=1)]
 
 
 def _prompt_form() -> object:
@@ -132,7 +116,7 @@ def _prompt_form() -> object:
         "required": ["messages"],
         "additionalProperties": False,
     }
-    return _Messages | Annotated[object, WithJsonSchema(in_a_mapping)]
+    return _Messages | Annotated[object, JsonForm(in_a_mapping)]
 
 
 PromptField = Annotated[types.TemplateValue, Read(_prompt, _prompt_form)]
@@ -147,7 +131,7 @@ def _template_or(what: str, fits: Callable[[object], bool], form: object) -> Rea
     return Read(read, lambda: str | form)
 
 
-_Tool = Annotated[object, WithJsonSchema({"type": "object"})]
+_Tool = Annotated[object, JsonForm({"type": "object"})]
 _read_tools = _template_or(
     'a list of tools as the endpoint takes them, or a template "{{ tools }}"',
     lambda value: (
@@ -158,7 +142,7 @@ _read_tools = _template_or(
 _read_format = _template_or(
     "a mapping with type, such as {type: json_object}, or a template",
     lambda value: isinstance(value, dict) and "type" in value,
-    Annotated[object, WithJsonSchema({"type": "object", "required": ["type"]})],
+    Annotated[object, JsonForm({"type": "object", "required": ["type"]})],
 )
 ToolsField = Annotated[types.BodyValue, _read_tools]
 ResponseFormatField = Annotated[types.BodyValue, _read_format]
@@ -203,12 +187,10 @@ TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)]
 class BudgetSpec(Keys):
     """Limits of one run of a benchmark; answers from the journal are free."""
 
-    requests: Annotated[
-        int | None, Field(ge=1, description="requests sent, retries too")
-    ] = None
-    tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = (
+    requests: Annotated[int | None, Limits(ge=1), doc("requests sent, retries too")] = (
         None
     )
+    tokens: Annotated[int | None, Limits(ge=1), doc("of prompts and answers")] = None
     cost: Annotated[types.Positive, doc("in the currency of price")] = None
     seconds: Annotated[types.Positive, doc("of the clock, from its start")] = None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_evalmetrics.spec.field_types import Keys
+    from pytest_evalmetrics.spec.validation import Keys
 
 
 class _Offered:

@@ -1,5 +1,6 @@
 """The keys that scorers share, and each entry's own by its type; loaded for `scorers:`."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import (
@@ -15,15 +16,9 @@ from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
 from pytest_evalmetrics.model.metric_facts import DirectionName, ScoreFacts
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import (
-    FUNCTION,
-    FunctionName,
-    Keys,
-    Name,
-    doc,
-    refuse,
-)
+from pytest_evalmetrics.spec.field_types import FUNCTION, FunctionName, Name, refuse
 from pytest_evalmetrics.spec.offered_scorers import keys_of_type
+from pytest_evalmetrics.spec.validation import Keys, Limits, doc
 
 # A type may be written with - or with _ between its words.
 BUILTIN: Final = (
@@ -233,14 +228,22 @@ def _validate_scorer(value: object) -> object:
         )
     if kind not in _TYPES:
         return CustomScorerSpec(type=kind, options=keys)
-    return types.validated(keys_of(kind), {"type": kind, **keys})
+    return _validated(keys_of(kind), {"type": kind, **keys})
 
 
 def _validate_function(value: Mapping[str, object], own: set[str]) -> PythonScorerSpec:
     """Validate a scorer of Python; keys that are not its own are the function's options."""
     options = {key: item for key, item in value.items() if key not in own}
     kept = {key: item for key, item in value.items() if key in own}
-    return types.validated(PythonScorerSpec, {**kept, "options": options})
+    scorer: PythonScorerSpec = _validated(
+        PythonScorerSpec, {**kept, "options": options}
+    )
+    return scorer
+
+
+def _validated(keys: object, value: object) -> Any:
+    """Validate by pydantic: scorers' keys may use all of it."""
+    return types.adapter(keys).validate_json(json.dumps(value))
 
 
 def _any_form() -> object:
@@ -251,4 +254,4 @@ def _any_form() -> object:
 
 # only the keys of an entry's type are loaded
 _Entry = Annotated[object, types.Checked(_validate_scorer, _any_form)]
-ScorersField = Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]
+ScorersField = Annotated[tuple[_Entry, ...], Limits(min_length=1, strict=False)]

@@ -4,19 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field
-
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
-    Keys,
     Name,
     Names,
     Read,
-    doc,
     expected,
     one_of,
     refuse,
 )
+from pytest_evalmetrics.spec.validation import After, Keys, Limits, doc, validated
 
 # -- rollouts and dataset: files -----------------------------------------------------------
 
@@ -47,22 +44,22 @@ class JointField(Keys):
 
 def _task_path(value: object) -> object:
     if isinstance(value, list) and len(value) > 1:
-        return types.validated(Names, value)
+        return validated(Names, value)
     if isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, list | dict):
         raise expected("a path, or a list of the paths that make up the id")
-    return types.validated(Name, value)
+    return validated(Name, value)
 
 
 def _score_path(value: object) -> object:
     if isinstance(value, dict):
-        return types.validated(JointField, value)
+        return validated(JointField, value)
     if isinstance(value, list):
         raise expected(
             "a path, or {all: [PATH, PATH]}, {any: [PATH, PATH]} or {attempts: [PATH, PATH]}"
         )
-    return types.validated(Name, value)
+    return validated(Name, value)
 
 
 #: One path; or those of the parts of an id, which are joined with slashes.
@@ -318,7 +315,7 @@ def _in_long_form(value: object) -> dict[str, object]:
     return keys
 
 
-_Paths = Name | Annotated[list[Name], Field(min_length=1)]
+_Paths = Name | Annotated[list[Name], Limits(min_length=1)]
 RolloutsField = Annotated[
     RolloutsSpec, Read(_in_long_form, lambda: _Paths | RolloutsSpec)
 ]
@@ -330,7 +327,8 @@ class RunsSpec(RolloutsSpec):
 
     runs: Annotated[
         tuple[Names, ...],
-        Field(strict=False, description="the files of each of several runs"),
+        Limits(strict=False),
+        doc("the files of each of several runs"),
     ] = ()
 
 
@@ -344,7 +342,9 @@ def _runs_apart(value: object) -> object:
     return {**keys, "path": [path for run in runs for path in run], "runs": runs}
 
 
-_Runs = Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_length=1)]
+_Runs = Annotated[
+    list[Annotated[list[Name], Limits(min_length=1)]], Limits(min_length=1)
+]
 RunsField = Annotated[RunsSpec, Read(_runs_apart, lambda: _Paths | _Runs | RunsSpec)]
 
 
@@ -357,7 +357,8 @@ class DatasetSpec(FilesSpec):
     path: Paths = ()
     rows: Annotated[
         tuple[dict[str, object], ...],
-        Field(strict=False, description="the rows themselves, in place of a path"),
+        Limits(strict=False),
+        doc("the rows themselves, in place of a path"),
     ] = ()
     limit: Annotated[
         types.AtLeastOne | None,
@@ -366,7 +367,7 @@ class DatasetSpec(FilesSpec):
     shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = (
         False
     )
-    seed: Annotated[int | None, Field(ge=0, description="of shuffle; default 0")] = None
+    seed: Annotated[int | None, Limits(ge=0), doc("of shuffle; default 0")] = None
 
     @property
     def inline(self) -> tuple[dict[str, object], ...]:
@@ -398,7 +399,7 @@ def _rows_or_path(value: object) -> object:
     return _in_long_form(value)
 
 
-_Rows = Annotated[list[dict[str, object]], Field(min_length=1)]
+_Rows = Annotated[list[dict[str, object]], Limits(min_length=1)]
 DatasetField = Annotated[
     DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)
 ]
@@ -408,24 +409,20 @@ DatasetField = Annotated[
 class SampleSpec(Keys):
     """A subset of the tasks."""
 
-    tasks: Annotated[int, Field(ge=1, description="how many tasks to take")]
+    tasks: Annotated[int, Limits(ge=1), doc("how many tasks to take")]
     by: Annotated[
         Name | None,
         doc("a field of the rows: each of its values keeps its share of the tasks"),
     ] = None
-    seed: Annotated[int, Field(ge=0, description="another seed takes others")] = 0
+    seed: Annotated[int, Limits(ge=0), doc("another seed takes others")] = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EarlyStopSpec(Keys):
     """Rounds of rollouts, until the gates are sure."""
 
-    min: Annotated[
-        int, Field(ge=1, description="rollouts of each task at the first look")
-    ]
-    max: Annotated[
-        int, Field(ge=2, description="rollouts of each task at the last look")
-    ]
+    min: Annotated[int, Limits(ge=1), doc("rollouts of each task at the first look")]
+    max: Annotated[int, Limits(ge=2), doc("rollouts of each task at the last look")]
     stop: Annotated[Literal["early"], doc("as soon as the verdict is sure")]
 
 
@@ -446,8 +443,8 @@ class Rounds(int):
 
 def _samples(value: object) -> object:
     if not isinstance(value, dict):
-        return types.validated(types.AtLeastOne, value)
-    rounds = types.validated(EarlyStopSpec, value)
+        return validated(types.AtLeastOne, value)
+    rounds = validated(EarlyStopSpec, value)
     if rounds.min >= rounds.max:
         raise refuse(f"min {rounds.min} leaves no round before max {rounds.max}")
     return Rounds.at(rounds.max, rounds.min, rounds.max)
@@ -507,7 +504,7 @@ def _inference(value: dict[str, object]) -> dict[str, object]:
 
 InferenceField = Annotated[
     dict[Name, Any],
-    AfterValidator(_inference),
+    After(_inference),
     doc(
         "temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing else is sent"
     ),
@@ -523,7 +520,7 @@ def _plain(value: str | None) -> str | None:
 
 SystemPrompt = Annotated[
     str | None,
-    AfterValidator(_plain),
+    After(_plain),
     doc("the first message, of the role system; no template"),
 ]
 
@@ -547,7 +544,7 @@ class ParamsSpec(Keys):
     """
 
     parallelism: Annotated[
-        int, Field(ge=1, le=4096, description="calls in flight at once")
+        int, Limits(ge=1, le=4096), doc("calls in flight at once")
     ] = 16
     limit_samples: Annotated[
         types.AtLeastOne | None,

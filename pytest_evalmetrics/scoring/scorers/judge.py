@@ -34,10 +34,11 @@ from pytest_evalmetrics.scoring.scorers.answer_forms import (
 from pytest_evalmetrics.scoring.scorers.row_reading import is_number
 from pytest_evalmetrics.scoring.scorers.scorer import About, Explained
 from pytest_evalmetrics.scoring.transport import Terms
-from pytest_evalmetrics.spec.field_types import Keys, Name, doc, refuse
+from pytest_evalmetrics.spec.field_types import Name, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.spec.sources import RolloutsField
+from pytest_evalmetrics.spec.validation import Keys, doc
 
 _T = TypeVar("_T")
 

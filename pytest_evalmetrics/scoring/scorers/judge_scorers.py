@@ -34,7 +34,8 @@ from pytest_evalmetrics.scoring.scorers.row_reading import (
     unexpected,
 )
 from pytest_evalmetrics.scoring.scorers.scorer import Explained
-from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, refuse
+from pytest_evalmetrics.spec.field_types import Name, Names, Read, expected, refuse
+from pytest_evalmetrics.spec.validation import doc
 
 _MOST_TOPICS = 100  # of one row
 

@@ -40,8 +40,9 @@ from pytest_evalmetrics.scoring.scorers.row_reading import (
 from pytest_evalmetrics.scoring.scorers.scorer import About, Explained
 from pytest_evalmetrics.scoring.transport import Terms
 from pytest_evalmetrics.spec import scorer_keys as shared
-from pytest_evalmetrics.spec.field_types import Keys, Name, doc, json_path, refuse
+from pytest_evalmetrics.spec.field_types import Name, json_path, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
+from pytest_evalmetrics.spec.validation import Keys, doc
 
 # of the default prompt; count it up with every change
 _VERSION = "2"

@@ -33,9 +33,10 @@ from pytest_evalmetrics.scoring.scorers.judge import (
 from pytest_evalmetrics.scoring.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.scoring.scorers.scorer import Explained
 from pytest_evalmetrics.scoring.transport import Terms, needs_extra
-from pytest_evalmetrics.spec.field_types import Name, doc
+from pytest_evalmetrics.spec.field_types import Name
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.spec.validation import doc
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

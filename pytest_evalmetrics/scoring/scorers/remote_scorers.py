@@ -24,7 +24,7 @@ from pytest_evalmetrics.scoring.scorers.row_reading import (
 from pytest_evalmetrics.scoring.transport import Endpoint, Terms
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import scorer_keys as shared
-from pytest_evalmetrics.spec.field_types import Keys, doc
+from pytest_evalmetrics.spec.validation import Keys, doc
 
 _Score = Callable[[Row, Calls], Awaitable[object]]
 

@@ -22,13 +22,9 @@ from pytest_evalmetrics.scoring.scorers.row_reading import (
     unexpected,
 )
 from pytest_evalmetrics.scoring.transport import Terms, needs_extra
-from pytest_evalmetrics.spec.field_types import (
-    TemplateText,
-    doc,
-    one_or_many,
-    refuse,
-)
+from pytest_evalmetrics.spec.field_types import TemplateText, one_or_many, refuse
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.spec.validation import doc
 
 # -- a text and its reference --------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from pytest_evalmetrics.scoring.scorers.row_reading import (
 )
 from pytest_evalmetrics.scoring.scorers.scorer import Explained
 from pytest_evalmetrics.scoring.transport import Terms
-from pytest_evalmetrics.spec.field_types import TemplateText, doc
+from pytest_evalmetrics.spec.field_types import TemplateText
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.spec.validation import doc
 
 _REFERENCE = "reference_tool_calls"
 

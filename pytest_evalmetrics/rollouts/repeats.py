@@ -8,7 +8,7 @@ holds either, the rows are read again to tell.
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -92,18 +92,32 @@ def attempts_are_shown(
     """
     rows = _Rows(table)
     across = rows.across_files()
-    alike = np.zeros(len(table), dtype=bool) if nested else rows.alike()
-    if alike.any() and not _names_records(records(), task_key):
-        alike = rows.of_one_mark(alike)
-        if alike.any():
-            alike = rows.same_as_written(written(), alike)
-    if not across.any() and not alike.any():
+    copies = rows.none()
+    if not nested:
+        copies = _possible_copies(rows, records, written, task_key)
+    if not across.any() and not copies.any():
         return ()
-    placed = rows.read_again(records(), across | alike)
-    repeated = rows.placed(placed, alike)
+    placed = rows.read_again(records(), across | copies)
+    repeated = rows.placed(placed, copies)
     _must_be_single(repeated, table, task_key, of_several=rows.count_of_several())
     shared = rows.placed(placed, across)
     return _agreeing(shared, table, task_key) if shared else ()
+
+
+def _possible_copies(
+    rows: _Rows,
+    records: Callable[[], Iterable[tuple[str, Mapping[str, JsonValue]]]],
+    written: Callable[[], Iterable[bytes | Mapping[str, JsonValue]]],
+    task_key: str,
+) -> NDArray[np.bool_]:
+    """Find the rows that another one may be a copy of, reading no more than needed."""
+    alike = rows.alike()
+    if not alike.any() or _names_records(records(), task_key):
+        return alike
+    alike = rows.of_one_mark(alike)
+    if not alike.any():
+        return alike
+    return rows.same_as_written(written(), alike)
 
 
 class _Rows:
@@ -111,30 +125,36 @@ class _Rows:
 
     def __init__(self, table: RolloutTable) -> None:
         self._table = table
-        count = sum(source.rows for source in table.sources)
-        files = np.repeat(
-            np.arange(len(table.sources)), [source.rows for source in table.sources]
-        )
-        self._read_as = np.arange(count) if table.read_as is None else table.read_as
+        counts = [source.rows for source in table.sources]
+        files = np.repeat(np.arange(len(counts)), counts)
+        # each row's number in the files
+        self._read_as = np.arange(sum(counts))
+        if table.read_as is not None:
+            self._read_as = table.read_as
         self._file = files[self._read_as]
-        codes = [
+        unnumbered = [
             code for code, name in enumerate(table.agents) if name in table.unnumbered
         ]
-        self._counted = np.isin(table.agent, codes)
+        self._counted = np.isin(table.agent, unnumbered)
         # tables are sorted by agent and task
         changes = (np.diff(table.agent) != 0) | (np.diff(table.task) != 0)
         self._group = np.concatenate(([0], np.cumsum(changes)))[: len(table)]
 
+    def none(self) -> NDArray[np.bool_]:
+        """Return a mask of no row."""
+        return np.zeros(len(self._table), dtype=bool)
+
     def across_files(self) -> NDArray[np.bool_]:
         """Find the rows of tasks in several files whose content is not known."""
         content = self._table.content
+        files = len(self._table.sources)
         unknown = self._counted
         if content is not None:
             unknown = unknown & (content == b"")
-        if len(self._table.sources) < 2 or not unknown.any():
-            return np.zeros(len(self._table), dtype=bool)
+        if files < 2 or not unknown.any():
+            return self.none()
         groups = int(self._group[-1]) + 1
-        first = np.full(groups, len(self._table.sources))
+        first = np.full(groups, files)
         last = np.full(groups, -1)
         np.minimum.at(first, self._group, self._file)
         np.maximum.at(last, self._group, self._file)
@@ -143,7 +163,7 @@ class _Rows:
 
     def alike(self) -> NDArray[np.bool_]:
         """Find the rows of a task that have the same numbers in all columns as another row."""
-        alike = np.zeros(len(self._table), dtype=bool)
+        alike = self.none()
         counts = np.bincount(self._group)
         rows = np.flatnonzero(self._counted & (counts[self._group] > 1))
         if not len(rows):
@@ -169,7 +189,7 @@ class _Rows:
         rows = np.flatnonzero(alike)
         order = rows[np.lexsort((marks[rows], self._group[rows]))]
         same = (np.diff(self._group[order]) == 0) & (np.diff(marks[order]) == 0)
-        kept = np.zeros(len(self._table), dtype=bool)
+        kept = self.none()
         kept[order[:-1][same]] = True
         kept[order[1:][same]] = True
         return kept
@@ -185,15 +205,16 @@ class _Rows:
         mask: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
         """Keep the rows of a mask that are the same as another one, as far as a hash tells."""
-        rows = {int(self._read_as[row]): int(row) for row in np.flatnonzero(mask)}
+        rows = self._by_number(mask)
         first: dict[int, int] = {}
-        same = np.zeros(len(self._table), dtype=bool)
+        same = self.none()
         for number, content in enumerate(written):
             row = rows.get(number)
             if row is None:
                 continue
-            is_text = isinstance(content, bytes)
-            text = content if is_text else msgspec.json.encode(content, order="sorted")
+            text = content
+            if not isinstance(text, bytes):
+                text = msgspec.json.encode(content, order="sorted")
             before = first.setdefault(hash(text), row)
             if before != row:
                 same[[before, row]] = True
@@ -213,15 +234,25 @@ class _Rows:
         mask: NDArray[np.bool_],
     ) -> dict[int, PlacedRecord]:
         """Read the rows of a mask as they are written, by their place in the table."""
-        rows = {int(self._read_as[row]): int(row) for row in np.flatnonzero(mask)}
+        rows = self._by_number(mask)
+        agent = self._table.agent
+        task = self._table.task
         placed = {}
         for number, (at, record) in enumerate(records):
             row = rows.get(number)
             if row is not None:
-                table = self._table
-                attempt = int(table.agent[row]), int(table.task[row])
-                placed[row] = PlacedRecord(at, int(self._file[row]), attempt, record)
+                placed[row] = PlacedRecord(
+                    at=at,
+                    file=int(self._file[row]),
+                    attempt=(int(agent[row]), int(task[row])),
+                    record=record,
+                )
         return placed
+
+    def _by_number(self, mask: NDArray[np.bool_]) -> dict[int, int]:
+        """Map the rows' numbers in the files to the rows of a mask."""
+        rows = np.flatnonzero(mask)
+        return dict(zip(self._read_as[rows].tolist(), rows.tolist(), strict=True))
 
 
 def _names_records(
@@ -254,7 +285,8 @@ def _must_be_single(
         if before is not row:
             pairs.append((before, row))
     telling = [pair for pair in pairs if not _may_recur(pair[1], table)]
-    telling = telling or _of_one_record(rows, task_key)
+    if not telling:
+        telling = _of_one_record(rows, task_key)
     # short rows that recur all together, in their order, are a copy as well
     if not telling and _is_copied_block(pairs, of_several):
         telling = pairs
@@ -279,24 +311,29 @@ def _of_one_record(
         if key == task_key:
             continue
         first: dict[tuple[tuple[int, int], str], PlacedRecord] = {}
-        found = []
+        repeated = []
         for row in rows:
             record_id = row.record.get(key)
-            if isinstance(record_id, str | int) and not isinstance(record_id, bool):
-                before = first.setdefault((row.attempt, repr(record_id)), row)
-                if before is not row:
-                    found.append((before, row))
+            if isinstance(record_id, bool) or not isinstance(record_id, str | int):
+                continue
+            before = first.setdefault((row.attempt, repr(record_id)), row)
+            if before is not row:
+                repeated.append((before, row))
+        tasks = {task for task, _ in first}
         # an id such as `id` may be the task's: then each task has one
-        if key in _ATTEMPT_IDS or len(first) > len({task for task, _ in first}):
-            pairs += found
+        if key in _ATTEMPT_IDS or len(first) > len(tasks):
+            pairs += repeated
     return pairs
 
 
 def _may_recur(row: PlacedRecord, table: RolloutTable) -> bool:
     """Check whether a row holds no more than labels and short numbers, as another may."""
     agent, task = row.attempt
-    own = {str(table.tasks[task]), table.agents[agent]}
-    return all(_is_short(value) or str(value) in own for value in row.record.values())
+    labels = {str(table.tasks[task]), table.agents[agent]}
+    for value in row.record.values():
+        if not _is_short(value) and str(value) not in labels:
+            return False
+    return True
 
 
 def _is_short(value: JsonValue) -> bool:
@@ -320,7 +357,8 @@ def _is_copied_block(
     tasks = [row.attempt for _, row in pairs]
     if len(pairs) < _FEW or len(set(tasks)) < len(tasks):
         return False
-    return 2 * len(pairs) == rows and tasks == [before.attempt for before, _ in pairs]
+    are_all = 2 * len(pairs) == rows
+    return are_all and tasks == [before.attempt for before, _ in pairs]
 
 
 # -- ids in several files --------------------------------------------------------------------
@@ -334,51 +372,54 @@ def _agreeing(
     for row in rows:
         groups.setdefault(row.attempt, []).append(row)
     compared = list(groups.values())[:_MOST_TASKS]
-    key = next(filter(None, map(_agreement(compared), rows[0].record)), None)
-    names = [source.path for source in table.sources]
-    if key is not None:
-        files = {row.file for row in rows}
-        return (AgreeingAttempts(files=len(files), tasks=len(groups), key=key),)
-    before = compared[0][0]
-    row = next(other for other in compared[0] if other.file != before.file)
+    for key in rows[0].record:
+        if _tasks_agree(compared, key):
+            files = {row.file for row in rows}
+            return (AgreeingAttempts(files=len(files), tasks=len(groups), key=key),)
+    raise _unclear(compared, table, task_key, ids=len(groups))
+
+
+def _unclear(
+    groups: Sequence[Sequence[PlacedRecord]],
+    table: RolloutTable,
+    task_key: str,
+    *,
+    ids: int,
+) -> DataError:
+    """Make the error of rows of two files that share nothing but so many ids of tasks."""
+    before = groups[0][0]
+    row = next(other for other in groups[0] if other.file != before.file)
     task = table.tasks[row.attempt[1]]
-    tasks = many(len(groups), "task id")
-    message = (
-        f"{row.at}: the task id {task!r} is in {names[before.file]} too ({tasks} in all), and "
-        "nothing in the rows shows that they are attempts at one task: they have no sample number, "
-        "and no text that agrees"
-    )
-    subset = _subset_keys(compared)
+    file = table.sources[before.file].path
     ways = [
         "`fields: {sample: KEY}` where attempts are numbered",
         "`fields: {content: KEY}` where they share a text",
     ]
+    subset = _subset_keys(groups)
     if subset:
-        joined = f"`fields: {{task: [{', '.join((*subset, task_key))}]}}`"
+        keys = ", ".join((*subset, task_key))
         tell = f"{subset[0]!r} tells" if len(subset) == 1 else "these fields tell"
-        ways.insert(0, f"{joined} if {tell} data sets apart")
-    raise DataError(
-        message, hint=f"say under rollouts which it is: {', or '.join(ways)}"
+        ways.insert(0, f"`fields: {{task: [{keys}]}}` if {tell} data sets apart")
+    return DataError(
+        f"{row.at}: the task id {task!r} is in {file} too ({many(ids, 'task id')} in all), and "
+        "nothing in the rows shows that they are attempts at one task: they have no sample "
+        "number, and no text that agrees",
+        hint=f"say under rollouts which it is: {', or '.join(ways)}",
     )
 
 
-def _agreement(
-    groups: Sequence[Sequence[PlacedRecord]],
-) -> Callable[[str], str | None]:
-    """Make the function that returns a key if each task has a text of its own under it."""
-
-    def agrees(key: str) -> str | None:
-        values: list[bytes | None] = []
-        for rows in groups:
-            texts = {_content_text(row.record.get(key)) for row in rows}
-            if len(texts) > 1 or None in texts:
-                return None
-            values += texts
-        if len(groups) == 1:
-            return key if key in _QUESTIONS else None
-        return key if len(set(values)) >= _MOSTLY * len(groups) else None
-
-    return agrees
+def _tasks_agree(groups: Sequence[Sequence[PlacedRecord]], key: str) -> bool:
+    """Check whether the rows of each task have one text under a key, and most tasks their own."""
+    distinct: set[bytes] = set()
+    for rows in groups:
+        texts = {_content_text(row.record.get(key)) for row in rows}
+        text = texts.pop()
+        if texts or text is None:
+            return False
+        distinct.add(text)
+    if len(groups) == 1:
+        return key in _QUESTIONS
+    return len(distinct) >= _MOSTLY * len(groups)
 
 
 def _content_text(value: JsonValue) -> bytes | None:
@@ -390,16 +431,20 @@ def _content_text(value: JsonValue) -> bytes | None:
 
 def _subset_keys(groups: Sequence[Sequence[PlacedRecord]]) -> tuple[str, ...]:
     """Find one or two keys whose labels differ between all rows of one task id."""
-    keys = [
+    rows = list(chain.from_iterable(groups))
+    labels = [
         key
         for key in groups[0][0].record
-        if key not in _AGENT_KEYS
-        and all(_is_label(row.record.get(key)) for rows in groups for row in rows)
+        if key not in _AGENT_KEYS and _are_labels(rows, key)
     ]
-    for subset in (*combinations(keys, 1), *combinations(keys, 2)):
-        if all(_all_differ(rows, subset) for rows in groups):
+    for subset in (*combinations(labels, 1), *combinations(labels, 2)):
+        if all(_all_differ(group, subset) for group in groups):
             return subset
     return ()
+
+
+def _are_labels(rows: Sequence[PlacedRecord], key: str) -> bool:
+    return all(_is_label(row.record.get(key)) for row in rows)
 
 
 def _is_label(value: JsonValue) -> bool:

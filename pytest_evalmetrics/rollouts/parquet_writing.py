@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.rollout_table import MISSING, RolloutTable
-from pytest_evalmetrics.rollouts.parquet import NOTES, pyarrow_or_hint
+from pytest_evalmetrics.rollouts.parquet import NOTES, must_have_pyarrow
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.spec import RolloutsSpec
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.model.notes import Note
+    from pytest_evalmetrics.rollouts.pyarrow_types import ArrowColumn
 
 
 _TASK = "_ng_task_index"
@@ -40,21 +41,17 @@ def to_parquet(
 
     `describe` writes a note of the rollouts in a line.
     """
-    pa = pyarrow_or_hint(
-        "it takes pyarrow to write a Parquet file", target
-    )  # before a large run is read
-    spec = RolloutsSpec(path=(pattern,))
-    try:  # as most benchmarks read it: the only score of a format is then the reward, too
-        table = load(spec, base, scores=("reward",), categories=labels)
-    except DataError:
-        table = load(spec, base, scores=(), categories=labels)
+    # before a large run is read
+    must_have_pyarrow("it takes pyarrow to write a Parquet file", target)
+    import pyarrow as pa  # an extra
+
+    table = _loaded(pattern, base, labels)
     try:
         with replacing(base / target) as file:
-            _write(table, file, pa)
+            _write(table, file)
             written = RolloutsSpec(path=(file.name,))
-            _must_be_the_same(
-                table, load(written, base, scores=(), categories=labels), target, pa
-            )
+            read_back = load(written, base, scores=(), categories=labels)
+            _must_be_the_same(table, read_back, target)
     except (OSError, OverflowError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"this can't be written: {why}", file=target) from error
@@ -65,15 +62,24 @@ def to_parquet(
     return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
 
 
-def _write(table: RolloutTable, file: IO[bytes], pa: Any) -> None:
-    import pyarrow.parquet as pq  # an extra
+def _loaded(pattern: str, base: Path, labels: Sequence[str]) -> RolloutTable:
+    """Read rollouts as most benchmarks do: the only score of a format is then the reward, too."""
+    spec = RolloutsSpec(path=(pattern,))
+    try:
+        return load(spec, base, scores=("reward",), categories=labels)
+    except DataError:
+        return load(spec, base, scores=(), categories=labels)
 
-    columns: dict[str, Any] = {}
-    for (kind, name), column in _arrow_columns(table, pa).items():
+
+def _write(table: RolloutTable, file: IO[bytes]) -> None:
+    import pyarrow as pa  # an extra
+    import pyarrow.parquet as pq
+
+    columns: dict[str, ArrowColumn] = {}
+    for (kind, name), column in _arrow_columns(table).items():
         if kind == "score":
-            columns.pop(
-                name, None
-            )  # of the label with this name: the scores keep their order
+            # of the label with this name: the scores keep their order
+            columns.pop(name, None)
             columns[name] = column.cast(_stored_type(table, name))
         else:
             columns[name] = column
@@ -82,56 +88,54 @@ def _write(table: RolloutTable, file: IO[bytes], pa: Any) -> None:
     file.flush()
 
 
-def _arrow_columns(table: RolloutTable, pa: Any) -> dict[tuple[str, str], Any]:
+def _arrow_columns(table: RolloutTable) -> dict[tuple[str, str], ArrowColumn]:
     """Make columns by kind and name, as NeMo Gym names its keys, in the order of the files."""
-    order = slice(None) if table.read_as is None else np.argsort(table.read_as)
+    import pyarrow as pa  # an extra
+
+    order = np.arange(len(table))
+    if table.read_as is not None:
+        order = np.argsort(table.read_as)
     tasks = np.array(table.tasks, object)[table.task[order]]
     agents = np.array(table.agents, object)[table.agent[order]]
-    columns = {
+    columns: dict[tuple[str, str], ArrowColumn] = {
         ("column", _TASK): pa.array(tasks.tolist()),
         ("column", _SAMPLE): pa.array(table.sample[order]),
         ("column", _AGENT): pa.array(agents.tolist()),
     }
     for name, category in table.categories.items():
-        texts = np.array(
-            [None if text == MISSING else text for text in category.labels], object
-        )
-        columns["label", name] = pa.array(
-            texts[category.codes[order]].tolist(), pa.string()
-        )
+        labels = [None if label == MISSING else label for label in category.labels]
+        texts = np.array(labels, object)[category.codes[order]]
+        columns["label", name] = pa.array(texts.tolist(), pa.string())
     for name, column in table.scores.items():
-        columns["score", name] = pa.array(
-            column[order], from_pandas=True
-        )  # NaN is null
+        # NaN is null
+        columns["score", name] = pa.array(column[order], from_pandas=True)
     return columns
 
 
 def _stored_type(table: RolloutTable, name: str) -> str:
     """Choose the type of a score; one that is a label, too, has to keep how it is written."""
-    column = table.scores[name]
     label = table.categories.get(name)
-    texts = set() if label is None else set(label.labels) - {MISSING}
+    texts: set[str] = set()
+    if label is not None:
+        texts = set(label.labels) - {MISSING}
     if texts and texts <= {"true", "false"}:
         return "bool"
-    if name in table.integers or (
-        texts and all(x.lstrip("-").isdecimal() for x in texts)
-    ):
-        return (
-            "int64" if (np.abs(column[~np.isnan(column)]) < _INT64).all() else "uint64"
-        )
-    return "double"
+    are_whole_texts = all(text.lstrip("-").isdecimal() for text in texts)
+    if name not in table.integers and not (texts and are_whole_texts):
+        return "double"
+    column = table.scores[name]
+    largest = np.abs(column[~np.isnan(column)]).max(initial=0)
+    return "int64" if largest < _INT64 else "uint64"
 
 
-def _must_be_the_same(
-    table: RolloutTable, read: RolloutTable, shown: str, pa: Any
-) -> None:
-    columns = _arrow_columns(table, pa)
-    read_back = _arrow_columns(read, pa)
-    wrong = [
-        f"the {key[0]} {key[1]!r}"
-        for key in columns
-        if columns[key] != read_back.get(key)
-    ]
+def _must_be_the_same(table: RolloutTable, read: RolloutTable, shown: str) -> None:
+    """Refuse rollouts that are read back as other ones than were written."""
+    columns = _arrow_columns(table)
+    read_back = _arrow_columns(read)
+    wrong = []
+    for (kind, name), column in columns.items():
+        if column != read_back.get((kind, name)):
+            wrong.append(f"the {kind} {name!r}")
     wrong += [f"the score {name!r}" for name in sorted(table.integers ^ read.integers)]
     if list(table.scores) != list(read.scores):
         wrong.append("the list of scores")

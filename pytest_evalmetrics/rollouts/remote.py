@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.errors import DataError
@@ -33,6 +33,8 @@ from pytest_evalmetrics.rollouts.source import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_evalmetrics.rollouts.remote_access import FileSystem
 
 # others may fetch a whole file for each of its parts, or lie in this process alone
 _RANGED: Final = frozenset(
@@ -59,38 +61,66 @@ def find(url: str, *, fetch: bool) -> list[RolloutFile]:
     with explained_remote(url):
         system, path = system_of(url)
         files = _files(system, path, url)
-        return [_copy(system, each, file) if fetch else file for each, file in files]
+        if not fetch:
+            return [file for _, file in files]
+        return [_copy(system, place, file) for place, file in files]
 
 
-def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]]:
+def _files(
+    system: FileSystem, path: str, url: str
+) -> Iterator[tuple[str, RolloutFile]]:
     """Yield the files that a URL names, each with its path in its system."""
+    for place in _paths(system, path, url):
+        whole = url
+        if place != path:
+            whole = system.unstrip_protocol(place)
+        size = system.info(place).get("size")
+        yield (
+            place,
+            RolloutFile(
+                path=Path(Path(urlsplit(place).path).name or "rollouts"),
+                shown=without_secrets("", whole),
+                url=whole,
+                size=size if isinstance(size, int) else None,
+            ),
+        )
+
+
+def _paths(system: FileSystem, path: str, url: str) -> list[str]:
+    """List the paths that a URL means: one, or those that match a glob."""
+    if urlsplit(url).scheme in WEB:
+        return [path]
     shown = without_secrets("", url)
-    is_web = urlsplit(url).scheme in WEB
-    paths = [path]
-    if not is_web and glob.has_magic(path):  # a question mark starts a query in the web
-        paths = sorted(each for each in system.glob(path) if not system.isdir(each))
-        if not paths:
+    # a question mark starts a query in the web
+    if glob.has_magic(path):
+        matches = sorted(
+            match for match in system.glob(path) if not system.isdir(match)
+        )
+        if not matches:
             raise DataError("this matches no file", file=shown)
-    elif not is_web and system.isdir(path):
+        return matches
+    if system.isdir(path):
         hint = f"write a glob such as '{shown.rstrip('/')}/*.jsonl', or copy the folder here"
         raise DataError("this is a folder, not a file", file=shown, hint=hint)
-    for each in paths:
-        whole = url if each == path else str(system.unstrip_protocol(each))
-        size = system.info(each).get("size")
-        name = Path(Path(urlsplit(each).path).name or "rollouts")
-        size = size if isinstance(size, int) else None
-        yield each, RolloutFile(name, without_secrets("", whole), whole, size)
+    return [path]
 
 
-def _copy(system: Any, path: str, file: RolloutFile) -> RolloutFile:
+def _copy(system: FileSystem, path: str, file: RolloutFile) -> RolloutFile:
+    """Copy a file here."""
     local = _folder() / hashlib.sha256(path.encode()).hexdigest()[:16] / file.path
     local.parent.mkdir(exist_ok=True)
-    options = {"block_size": 0} if urlsplit(path).scheme in WEB else {}  # one stream
-    with system.open(path, "rb", **options) as there, local.open("wb") as here:
+    with _opened(system, path) as there, local.open("wb") as here:
         shutil.copyfileobj(there, here, 1 << 20)
     if file.size is not None:
         must_be_whole(file.shown, local.stat().st_size, file.size)
     return RolloutFile(local, file.shown)
+
+
+def _opened(system: FileSystem, path: str) -> BinaryIO:
+    """Open a file to be read from its start to its end; of the web as one stream."""
+    if urlsplit(path).scheme in WEB:
+        return system.open(path, "rb", block_size=0)
+    return system.open(path, "rb")
 
 
 @cache
@@ -137,8 +167,9 @@ def line_ends(source: Source, size: int) -> list[int]:
             starts, stops, texts, following, strict=True
         ):
             must_be_whole(source.shown, len(text), stop - start)
-            if end := text.find(b"\n") + 1:
-                ends.add(start + end)
+            line_break = text.find(b"\n")
+            if line_break >= 0:
+                ends.add(start + line_break + 1)
             elif stop < after:  # otherwise the line also covers the next start
                 longer.append(stop)
         starts = longer

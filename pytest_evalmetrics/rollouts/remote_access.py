@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,7 +14,7 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 WEB: Final = ("http", "https")
@@ -72,7 +72,60 @@ def explained_remote(url: str) -> Iterator[None]:
         raise DataError(what, file=shown, hint=hint) from error
 
 
-def system_of(url: str) -> tuple[Any, str]:
+class FileSystem(Protocol):
+    """What is used of a file system of fsspec, which has no types of its own."""
+
+    def glob(self, path: str) -> list[str]:
+        """List the paths that match."""
+
+    def isdir(self, path: str) -> bool:
+        """Check for a folder."""
+
+    def info(self, path: str) -> Mapping[str, object]:
+        """Describe a file."""
+
+    def unstrip_protocol(self, path: str) -> str:
+        """Write a path as a URL."""
+
+    def open(
+        self,
+        path: str,
+        mode: str,
+        block_size: int | None = None,
+        cache_type: str = "readahead",
+    ) -> BinaryIO:
+        """Open a file."""
+
+    def cat_file(self, path: str, *, start: int, end: int) -> bytes:
+        """Read a part of a file."""
+
+    def cat_ranges(
+        self,
+        paths: Sequence[str],
+        starts: Sequence[int],
+        ends: Sequence[int],
+        *,
+        on_error: str,
+    ) -> list[bytes]:
+        """Read several parts of files."""
+
+    def exists(self, path: str) -> bool:
+        """Check for a file."""
+
+    def get_file(self, remote: str, local: str) -> None:
+        """Copy a file here."""
+
+    def makedirs(self, path: str, *, exist_ok: bool) -> None:
+        """Make a folder, and those above it."""
+
+    def put_file(self, local: str, remote: str) -> None:
+        """Copy a file there."""
+
+    def mv(self, old: str, new: str) -> None:
+        """Move a file."""
+
+
+def system_of(url: str) -> tuple[FileSystem, str]:
     """Make a file system of fsspec, and give the path in it that a URL names."""
     import fsspec  # an extra, and only where a file lies elsewhere
 

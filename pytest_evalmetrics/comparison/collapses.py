@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.inputs import means_of
 
 if TYPE_CHECKING:
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
 _ALL = 0.9
 _NO_ROOM = 1e-12  # of the largest change: from the worst value but for rounding
 _FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
-# of a coin: many tasks of which fewer pass are taken for tasks that can't be solved
-_CHANCES = tuple(percent / 100 for percent in range(20, 80))
-# coins that are up and then down are this rare, however many others there are
-_NEVER_BY_CHANCE = 5
-_MOST_BY_CHANCE = 0.0092
+_CHANCES = tuple(step / 200 for step in range(1, 200))  # of a coin
 
 
 class _Losable(msgspec.Struct, frozen=True):
@@ -68,25 +65,20 @@ def tasks_with_room(damage: TaskDamage) -> int:
     return int(np.count_nonzero(has_room | (damage.values != 0)))
 
 
-def chance_of_coins(tasks: int, *, lost: int) -> float:
+def chance_of_coins(tasks: int, *, lost: int, least: float = 0.0) -> float:
     """Return how often so many of the tasks pass if each is one coin, and then none does.
 
-    It is the most for any chance of a coin from a fifth on, the same in the baseline and
-    in the run. Coins of different chances do so no more often (Hoeffding 1956, Annals of
+    It is the most for any chance of a coin above `least`, the same in the baseline and in
+    the run. Coins of different chances do so no more often (Hoeffding 1956, Annals of
     Mathematical Statistics 27).
     """
-    if lost >= _NEVER_BY_CHANCE:
-        return _MOST_BY_CHANCE
-    return max(_chance_of(tasks, lost=lost, up=up) for up in _CHANCES)
-
-
-def _chance_of(tasks: int, *, lost: int, up: float) -> float:
-    """Return the same for coins that are up with one chance."""
-    down = 1 - up
-    fewer = 0.0
-    for count in range(lost):
-        fewer += math.comb(tasks, count) * up**count * down ** (tasks - count)
-    return (1 - fewer) * down**tasks
+    most = -math.inf
+    for up in _CHANCES:
+        if up >= least:
+            of_baseline = stats.log_binom_sf(lost, tasks, up)
+            of_run = tasks * math.log1p(-up)
+            most = max(most, of_baseline + of_run)
+    return math.exp(most)
 
 
 def _losable(damage: TaskDamage) -> _Losable:

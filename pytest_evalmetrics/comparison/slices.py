@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.comparison.collapses import chance_of_coins
+from pytest_evalmetrics.comparison.independence import independence_of
 from pytest_evalmetrics.comparison.metric_comparison import compare
 from pytest_evalmetrics.comparison.noise_scale import scale_of
 from pytest_evalmetrics.comparison.run_noise import largest_shift
@@ -20,9 +23,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.comparison.inputs import ComparisonInput
-    from pytest_evalmetrics.model.comparison import Comparison, Ints, PairedMetric
+    from pytest_evalmetrics.model.comparison import (
+        Comparison,
+        Independence,
+        Ints,
+        PairedMetric,
+    )
 
 _FEWEST = 3  # tasks of a slice: fewer are single tasks
+_MANY = 5  # tasks that lost all they had, from which on that is no chance
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +40,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     field: str
     value: str
     compared: ComparisonInput
+    whole: ComparisonInput  # over all tasks
 
 
 class SliceTest(msgspec.Struct, frozen=True):
@@ -39,6 +49,8 @@ class SliceTest(msgspec.Struct, frozen=True):
     slice: Slice
     comparison: Comparison
     p: float  # adjusted for the other slices
+    # what keeps the proof from being one; None for nothing
+    doubt: Independence | None = None
 
 
 def slices_of(
@@ -79,7 +91,9 @@ def slices_of(
                 pair=_over(pair, places, name),
                 gate_id=f"{whole.gate_id}[{label}]",
             )
-            slices.append(Slice(field=field, value=label, compared=compared))
+            slices.append(
+                Slice(field=field, value=label, compared=compared, whole=whole)
+            )
     return slices
 
 
@@ -92,15 +106,87 @@ def check_each(slices: Sequence[Slice], alpha: float) -> list[SliceTest]:
         return []
     level = alpha / len(slices)
     comparisons = [compare(_at(one.compared, level, with_runs=alpha)) for one in slices]
-    p_values = np.array([comparison.test.p for comparison in comparisons])
+    proofs = [
+        _proof_of(one, comparison, level)
+        for one, comparison in zip(slices, comparisons, strict=True)
+    ]
+    p_values = np.array([proof.p for proof in proofs])
     order = np.argsort(p_values, kind="stable")
     tests = []
     last = 0.0
     for step, place in enumerate(order.tolist()):
         p = float(p_values[place])
         last = max(last, min(p * (len(slices) - step), 1.0))
-        tests.append(SliceTest(slices[place], comparisons[place], last))
+        tests.append(
+            SliceTest(
+                slice=slices[place],
+                comparison=comparisons[place],
+                p=last,
+                doubt=proofs[place].doubt,
+            )
+        )
     return tests
+
+
+# -- what a slice shows by itself --------------------------------------------------------
+
+
+class _Proof(msgspec.Struct, frozen=True):
+    p: float
+    # what keeps it from being a proof; None for nothing
+    doubt: Independence | None = None
+
+
+def _proof_of(tested: Slice, comparison: Comparison, level: float) -> _Proof:
+    """Return the surest proof that nothing puts in doubt, or else the surest of all.
+
+    Tasks that lose everything show more than that each of them got worse.
+    """
+    of_tasks = _Proof(comparison.test.p, _doubt_of_tasks(comparison))
+    if not comparison.lost_all or math.isnan(of_tasks.p):
+        return of_tasks
+    proofs = [of_tasks, _Proof(_p_of_coins(comparison))]
+    if comparison.p_rollouts <= of_tasks.p:
+        proofs.append(_Proof(comparison.p_rollouts, _doubt_of_rollouts(tested.whole)))
+    surest = min(proof.p for proof in proofs if proof.doubt is None)
+    if surest < level:
+        return _Proof(surest)
+    return min(proofs, key=lambda proof: proof.p)
+
+
+def _doubt_of_tasks(comparison: Comparison) -> Independence | None:
+    """Return what keeps a test from being a proof; many tasks that lost all are one."""
+    independence = comparison.independence
+    if independence is None or independence.is_given:
+        return None
+    return None if comparison.tasks_with_room >= _MANY else independence
+
+
+def _p_of_coins(comparison: Comparison) -> float:
+    """Return how rarely tasks that are coins come up so often, and then none; 1 if some are left.
+
+    Tasks of which the run has fewer rollouts are at their worst more often than before.
+    """
+    pair = comparison.pair
+    if comparison.clusters is not None or not pair.bounded or pair.current is None:
+        return 1.0
+    worst = 0.0 if comparison.rule.sign > 0 else 1.0
+    is_left = pair.current != worst
+    is_fewer = pair.rewards_current.counts < pair.rewards_baseline.counts
+    if is_left.any() or is_fewer.any():
+        return 1.0
+    return chance_of_coins(comparison.units, lost=comparison.tasks_with_room)
+
+
+def _doubt_of_rollouts(whole: ComparisonInput) -> Independence | None:
+    """Return what the rollouts of all tasks lack to prove anything; None for nothing."""
+    independence = independence_of(
+        whole.pair, whole.rule.sign, declared=whole.independent
+    )
+    return None if independence.is_given else independence
+
+
+# -- the tasks and the level of a slice --------------------------------------------------
 
 
 def _at(

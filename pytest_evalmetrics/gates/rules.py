@@ -53,6 +53,8 @@ _MANY_LOST = 3
 # of unchanged runs whose tasks are coins, and whose rollouts repeat each other: the mean
 # fails a few more
 _MOST_BY_COINS = 0.0125
+# of such a coin: many tasks of which fewer pass are taken for tasks that can't be solved
+_LEAST_CHANCE = 0.2
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
@@ -315,7 +317,9 @@ def _may_prove(comparison: Comparison) -> bool:
     may_be_coins = comparison.clusters is None and may_be_copies(comparison.pair)
     if comparison.had_most_to_lose or not may_be_coins:
         return True
-    by_coins = chance_of_coins(comparison.units, lost=comparison.tasks_with_room)
+    by_coins = chance_of_coins(
+        comparison.units, lost=comparison.tasks_with_room, least=_LEAST_CHANCE
+    )
     return by_coins <= _MOST_BY_COINS
 
 

@@ -23,13 +23,12 @@ from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.model.comparison import Comparison, Independence
+    from pytest_evalmetrics.model.comparison import Comparison
 
 # the share of a benchmark's alpha that slices get, where there are any: the whole loses
 # less than two points of power
 SLICES_SHARE: Final = 0.12
 _NAMED = 10  # slices, and tasks of each, that a reason names
-_MANY = 5  # tasks that lost all they had, from which on that is no chance
 _SLACK = 1e-9
 
 
@@ -80,7 +79,7 @@ def _check(
     acceptance: Acceptance,
 ) -> Check:
     worse = [test for test in tests if test.p < alpha and _matters(test.comparison)]
-    doubts = [_doubt(test.comparison) for test in worse]
+    doubts = [test.doubt for test in worse]
     reasons: list[Reason] = []
     verdict = Verdict.PASS
     if worse:
@@ -111,14 +110,6 @@ def _matters(comparison: Comparison) -> bool:
         return False
     is_limited = rule.rule is RuleName.PRACTICAL and not comparison.lost_all
     return not is_limited or comparison.drop >= rule.max_drop - _SLACK
-
-
-def _doubt(comparison: Comparison) -> Independence | None:
-    """Return what keeps a proof by rollouts from being one; None for nothing."""
-    independence = comparison.independence
-    if independence is None or independence.is_given:
-        return None
-    return None if comparison.tasks_with_room >= _MANY else independence
 
 
 def _worse_slice(test: SliceTest) -> WorseSlice:

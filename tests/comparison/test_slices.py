@@ -5,6 +5,7 @@ import pytest
 from comparison.making import make_combined, make_pair, rule
 
 from pytest_evalmetrics.comparison import ComparisonInput, check_each, slices_of
+from pytest_evalmetrics.model.comparison import Independence
 
 
 def cut(pair, labels, codes):
@@ -49,3 +50,53 @@ def test_p_is_adjusted_for_the_slices_that_are_left():
 
 def test_no_slices_make_no_tests():
     assert check_each([], alpha=0.01) == []
+
+
+# -- a slice that loses everything -------------------------------------------------------
+
+
+def first_of(rewards_before, rewards_now, others):
+    """Test a slice beside other tasks; p is for two slices."""
+    pair = make_pair(rewards_before + others, rewards_now + others)
+    codes = [0] * len(rewards_before) + [1] * len(others)
+    tests = check_each(cut(pair, ["de", "en"], codes), alpha=0.0012)
+    return next(test for test in tests if test.slice.value == "de")
+
+
+VARIED = [[1.0, 0.0, 1.0, 1.0]] * 20
+COPIES = [[1.0] * 4, [0.0] * 4] * 10
+
+
+def test_three_tasks_of_a_slice_that_lose_all_are_proven_by_independent_rollouts():
+    test = first_of([[1.0] * 4] * 3, [[0.0] * 4] * 3, VARIED)
+    # all passes of each task are the baseline's
+    assert test.p == pytest.approx(2 / 70**3)
+    assert test.doubt is None
+
+
+def test_a_slice_whose_tasks_lost_unequal_amounts_is_proven_by_its_rollouts():
+    before = [[1.0] * 4, [1.0] * 4, [1.0, 1.0, 1.0, 0.0]]
+    test = first_of(before, [[0.0] * 4] * 3, VARIED)
+    assert test.p == pytest.approx(2 * 5 / 70**3)
+    assert test.doubt is None
+
+
+def test_three_tasks_of_a_slice_whose_rollouts_may_be_copies_prove_nothing():
+    test = first_of([[1.0] * 4] * 3, [[0.0] * 4] * 3, COPIES)
+    assert test.doubt is Independence.UNSHOWN
+
+
+def test_nine_of_ten_tasks_of_one_rollout_that_lose_all_are_no_coins():
+    before = [[1.0]] * 9 + [[0.0]]
+    test = first_of(before, [[0.0]] * 10, [[1.0], [0.0]] * 10)
+    chances = np.linspace(0, 1, 1001)
+    up = 10 * chances**9 * (1 - chances) + chances**10
+    assert test.p == pytest.approx(2 * (up * (1 - chances) ** 10).max(), rel=0.01)
+    assert test.doubt is None
+
+
+def test_tasks_with_fewer_rollouts_than_before_are_no_coins_that_came_down():
+    before = [[1.0, 0.0, 0.0, 0.0]] * 9 + [[0.0] * 4]
+    pair = make_pair(before + VARIED, [[0.0]] * 10 + VARIED)
+    tests = check_each(cut(pair, ["de", "en"], [0] * 10 + [1] * 20), alpha=0.0012)
+    assert min(test.p for test in tests) > 0.0012

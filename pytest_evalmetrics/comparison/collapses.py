@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.comparison.inputs import means_of
+from pytest_evalmetrics.comparison.inputs import means_of, measure_damage
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.comparison.inputs import ComparisonInput, TaskDamage
     from pytest_evalmetrics.model.comparison import Floats
 
 # the share of what there was to lose from which on everything is lost
@@ -38,6 +38,11 @@ def is_all_lost(damage: TaskDamage) -> bool:
     if losable.range is not None:
         return bool(damage.values.sum() >= _ALL * losable.amounts.sum())
     return _is_nothing_left(damage) or _fell_to_one_value(damage)
+
+
+def loses_all(given: ComparisonInput) -> bool:
+    """Check the same of a metric on both sides, without the cost of a comparison."""
+    return is_all_lost(measure_damage(given))
 
 
 def had_most_to_lose(damage: TaskDamage) -> bool:

@@ -6,16 +6,21 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.comparison import (
     broken_tasks,
     choose_scale,
+    compare,
     could_prove,
     largest_shift,
+    loses_all,
     means_of,
     shift_of_clusters,
     with_shift,
 )
+from pytest_evalmetrics.gates.rules import Decision, decide
 from pytest_evalmetrics.model.bounds import SingleTasksBound
 from pytest_evalmetrics.model.reasons import (
     DependentRollouts,
@@ -31,8 +36,13 @@ from pytest_evalmetrics.stats import normal_ppf
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.comparison import Runs, TaskDrop, TaskDrops
-    from pytest_evalmetrics.model.comparison import PairedMetric
+    from pytest_evalmetrics.comparison import (
+        ComparisonInput,
+        Runs,
+        TaskDrop,
+        TaskDrops,
+    )
+    from pytest_evalmetrics.model.comparison import Comparison, PairedMetric
     from pytest_evalmetrics.model.rollout_table import TaskId
 
 # the share of a benchmark's alpha that single tasks get, where they can prove anything;
@@ -55,6 +65,8 @@ class TasksToTest(msgspec.Struct, frozen=True, kw_only=True):
     # the noise between runs that the benchmark file states, in the reward's unit
     run_noise: float | None = None
     line: int | None = None  # of the benchmark file
+    # the mean of the reward, where no gated metric shows that all of it is lost
+    unseen_mean: ComparisonInput | None = None
 
 
 def takes_share(agents: Sequence[TasksToTest]) -> bool:
@@ -93,10 +105,16 @@ def check_tasks_by_rollouts(
         least_drop=first.least_drop,
         independent=independent,
     )
-    return [
-        _check(agent, found, alpha=alpha, acceptance=acceptance)
-        for agent, found in zip(agents, drops, strict=True)
-    ]
+    checks = []
+    for agent, found in zip(agents, drops, strict=True):
+        check = _check(agent, found, alpha=alpha, acceptance=acceptance)
+        collapse = _collapse(agent, benchmarks)
+        if collapse is not None and not check.verdict.fails:
+            check = structs.replace(
+                check, verdict=collapse.verdict, reasons=collapse.reasons
+            )
+        checks.append(check)
+    return checks
 
 
 def _beyond_runs(agent: TasksToTest, alpha: float) -> PairedMetric:
@@ -113,6 +131,45 @@ def _beyond_runs(agent: TasksToTest, alpha: float) -> PairedMetric:
     of_clusters = -normal_ppf(alpha) * shift_of_clusters(pair)
     shift = math.hypot(shift, of_clusters)
     return with_shift(pair, agent.sign, shift)
+
+
+def _collapse(agent: TasksToTest, benchmarks: int) -> Decision | None:
+    """Judge a loss of everything that no gated metric shows; None if there is none."""
+    mean = agent.unseen_mean
+    if mean is None or not loses_all(mean):
+        return None
+    rule = structs.replace(mean.rule, alpha=SHARE * agent.alpha, benchmarks=benchmarks)
+    comparison = compare(structs.replace(mean, rule=rule))
+    decision = decide(comparison, comparison.test.p)
+    if decision.verdict is Verdict.PASS:
+        return None
+    surest = float(np.fmin(comparison.test.p, comparison.p_rollouts))
+    # what is no proof, whatever the rollouts are worth, is no finding
+    if decision.verdict is Verdict.WARN and surest * benchmarks >= rule.alpha:
+        return None
+    lost = _lost_tasks(comparison, agent.reward)
+    return structs.replace(decision, reasons=(lost, *decision.reasons))
+
+
+def _lost_tasks(comparison: Comparison, reward: str) -> WorseTasks:
+    """Name the tasks that lost most, each with the p of all of them together."""
+    pair = comparison.pair
+    before = means_of(pair.rewards_baseline)
+    now = means_of(pair.rewards_current)
+    worst_first = np.argsort(-comparison.damage, kind="stable")
+    tasks = [
+        WorseTask(
+            task=str(pair.tasks[place]),
+            before=_six_digits(before[place]),
+            now=_six_digits(now[place]),
+            p=_six_digits(comparison.test.p),
+            log10_p=_six_digits(comparison.test.log_p / math.log(10)),
+        )
+        for place in worst_first[: min(_NAMED, comparison.worse)].tolist()
+    ]
+    return WorseTasks(
+        tasks=tuple(tasks), count=comparison.worse, of=len(pair.tasks), reward=reward
+    )
 
 
 def _check(

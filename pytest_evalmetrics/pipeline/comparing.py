@@ -16,6 +16,7 @@ from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.comparison import (
     ComparisonInput,
     Slice,
+    means_of,
     runs_of,
     slices_of,
 )
@@ -284,8 +285,44 @@ def _tasks_to_test(
             line=terms.benchmark.line_of("baseline"),
             runs=_runs_of_reward(terms, run, pairings, pair),
             run_noise=_stated_noise(gated.compared, pair),
+            unseen_mean=_unseen_mean(
+                terms, run, judgeable, pairing=pairing, pairings=pairings
+            ),
         )
     return None
+
+
+def _unseen_mean(
+    terms: ComparisonTerms,
+    run: AgentRun,
+    judgeable: Sequence[Judgeable],
+    *,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing],
+) -> ComparisonInput | None:
+    """Compare the mean of the reward, where no gated metric is that mean.
+
+    A worst task that fails already, or a median of 0, has nothing to lose while all other
+    tasks break.
+    """
+    of_reward = [
+        gated
+        for gated in judgeable
+        if _is_tested_whole(gated)
+        and gated.estimate is not None
+        and gated.estimate.score == terms.benchmark.spec.reward
+    ]
+    if not of_reward or any(_is_mean_reward(gated) for gated in of_reward):
+        return None
+    return _mean_reward(terms, run, of_reward[0], pairing=pairing, pairings=pairings)
+
+
+def _is_mean_reward(gated: Gated) -> bool:
+    """Check whether each task's value is the mean of its rewards."""
+    pair = gated.compared.pair
+    if pair.difference is not None or pair.extreme or pair.baseline is None:
+        return False
+    return np.allclose(pair.baseline, means_of(pair.rewards_baseline))
 
 
 def _runs_of_reward(

@@ -261,3 +261,44 @@ def test_a_collapse_of_single_rollouts_is_no_pass_of_a_metric_without_a_range(
     keys = f"metrics: ['stages.test_single_tasks:{metric}']\n{against()}"
     checks = evaluate(given(benchmark(tmp_path, keys))).result.checks
     assert Verdict.INCONCLUSIVE in {check.verdict for check in checks}
+
+
+# -- a loss of everything that no gated metric shows ---------------------------------------
+
+
+def result_by(folder, metric, before, now):
+    write_rows(folder, "old.jsonl", before)
+    write_rows(folder, "new.jsonl", now)
+    asked = benchmark(folder, f"metrics: [{metric}]\n{against()}")
+    return evaluate(given(asked)).result
+
+
+FAILED = [passes(0, rollouts=4)]
+MIXED = [passes(3, rollouts=4)] * 20
+
+
+def test_all_tasks_break_while_the_worst_one_failed_before(tmp_path):
+    result = result_by(tmp_path, "worst_task", FAILED + MIXED, FAILED * 21)
+    assert named(result, "worst_task").verdict is Verdict.PASS
+    check = named(result, "single_tasks")
+    assert check.verdict is Verdict.FAIL
+    assert check.reasons[0].count == 20
+    assert check.reasons[0].tasks[0].before == 0.75
+
+
+def test_all_tasks_break_below_a_median_of_0(tmp_path):
+    before = FAILED * 21 + MIXED
+    result = result_by(tmp_path, "median", before, FAILED * 41)
+    assert named(result, "median").verdict is Verdict.PASS
+    assert named(result, "single_tasks").verdict is Verdict.FAIL
+
+
+def test_an_unchanged_run_passes_beside_a_worst_task_that_fails(tmp_path):
+    result = result_by(tmp_path, "worst_task", FAILED + MIXED, FAILED + MIXED)
+    assert result.verdict is Verdict.PASS
+
+
+def test_beside_the_mean_of_the_reward_a_collapse_is_told_once(tmp_path):
+    result = result_by(tmp_path, "mean_reward", FAILED + MIXED, FAILED * 21)
+    assert named(result, "mean_reward").verdict is Verdict.FAIL
+    assert named(result, "single_tasks").verdict is Verdict.PASS

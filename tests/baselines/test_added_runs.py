@@ -194,3 +194,9 @@ def test_behaviour_is_written_a_line_a_task_and_read_again():
     assert '          "t0": [[1, 0], [2, 1]]\n' in text
     assert '        "zeros": ["retries"],\n' in text
     assert parse(text, file="math.json").agents["a"].behaviour == behaviour
+
+
+def test_a_metric_of_several_runs_keeps_the_count_of_its_tasks():
+    metrics = {"mean_reward": MetricDocument(value=0.5, tasks=3)}
+    both = add_run(FIRST, with_agent(SECOND, key_metrics=metrics), keep=5)
+    assert both.agents["a"].key_metrics["mean_reward"].tasks == 3

@@ -1,11 +1,13 @@
-"""The file of each benchmark's baseline."""
+"""The file of each benchmark's baseline, and who uses it."""
 
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.files import file_name
 
 # whatever comes close to the escapes, to what is dropped, and to devices
@@ -63,3 +65,23 @@ def test_what_every_file_system_takes(name):
 def test_long_names_with_a_common_prefix_stay_distinct(names):
     long = {f"{'x' * 60}{name}" for name in names}
     assert len({file_name(name).casefold() for name in long}) == len(long)
+
+
+HERE = Path("tests/test_math.py")
+ELSEWHERE = Path("tests/test_other.py")
+
+
+def test_the_baselines_that_a_files_tests_compare_with_are_known_by_their_files():
+    declared = Declared(None)
+    declared.asked(HERE, "Test A")
+    declared.asked(HERE, "a/b")
+    assert declared.asked_in(HERE) == {"test a", "a%2fb"}
+    assert declared.asked_in(ELSEWHERE) == set()
+
+
+def test_the_tests_of_a_file_that_ended_are_known_by_the_files_of_their_baselines():
+    declared = Declared(None)
+    declared.ended(HERE, "test_A")
+    declared.ended(HERE, "test_b")
+    assert declared.ended_in(HERE) == {"test_a", "test_b"}
+    assert declared.ended_in(ELSEWHERE) == set()

@@ -1,6 +1,7 @@
 """What an update records, what it says, and when it is refused."""
 
 import json
+import re
 
 import pytest
 
@@ -23,6 +24,18 @@ def recorded(project):
         ]
     )
     return project
+
+
+def test_the_time_of_the_recording_is_kept_to_the_second_in_utc(recorded):
+    provenance = json.loads(recorded.baseline().read_text())["provenance"]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", provenance["recorded"])
+
+
+def test_an_agent_that_was_renamed_is_compared_with_what_it_was(recorded):
+    recorded.rollouts(WORSE, agent_ref={"name": "new name"})
+    result = recorded.run(UPDATE)
+    result.stdout.fnmatch_lines(["        pass@1 0.6250 -> 0.5625"])
+    assert "no longer recorded" not in result.stdout.str()
 
 
 def test_what_stays_within_tolerance_is_recorded_too(recorded):

@@ -1,6 +1,7 @@
 """What is taken as the rows, the reward and the task of an unknown file, and why."""
 
 import json
+import random
 
 import pytest
 
@@ -480,6 +481,30 @@ def test_numbered_objects_of_several_lengths_are_no_table():
 
 def test_empty_objects_are_no_table():
     assert not is_table_by_columns({"q0": {}, "q1": {}})
+
+
+@pytest.mark.parametrize(
+    "document", [{"ok": {"0": 1, "1": 0}}, [{"0": 1, "1": 0}, {"0": 1, "1": 0}]]
+)
+def test_one_column_and_a_list_of_rows_are_no_table(document):
+    assert not is_table_by_columns(document)
+
+
+def test_random_ids_in_subsets_are_asked_about(tmp_path):
+    ids = random.Random(1)  # noqa: S311 - ids, no secrets
+    document = {"easy": [], "hard": [], "mid": []}
+    for rows in document.values():
+        for place in range(6):
+            name = f"{ids.getrandbits(64):016x}"
+            rows.append({"id": name, "score": place / 8})
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    proposal = propose("r.json", tmp_path)
+    assert proposal.spec.fields.task is None
+    assert proposal.questions == {
+        "fields.task": (
+            "id if the next run has the same, _parent._key if each is one task?"
+        )
+    }
 
 
 def test_lists_of_ids_by_their_verdicts_are_a_layout():

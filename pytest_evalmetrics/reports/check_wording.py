@@ -11,6 +11,9 @@ from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import RuleName
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
+    HiddenDrop,
+    LostWhereItFails,
+    MissingDecide,
     NothingInCommon,
     TaskListChanged,
     UnequalSums,
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 _TASKS_NAMED = 10  # on a line
 _REWARDS = 8  # of a task
 _TESTING = (RuleName.PRACTICAL, RuleName.STATISTICAL)
+# reasons that the numbers of a check don't show
+_BEHIND_NUMBERS = (HiddenDrop, LostWhereItFails, MissingDecide)
 _WITH_MAX_DROP = (RuleName.PRACTICAL, RuleName.NONINFERIOR)
 
 # -- its verdict, in a word -------------------------------------------------------------------
@@ -91,6 +96,13 @@ def brief_reason(check: Check) -> str:
     if facts.p_adjusted is not None:
         values += f", p = {two_digits(facts.p_adjusted)}"
     return f"{values}; {cause}"
+
+
+def is_by_numbers(check: Check) -> bool:
+    """Whether the change of a metric decided, not what is lost or hidden behind it."""
+    if check.comparison is None:
+        return False
+    return not any(isinstance(one, _BEHIND_NUMBERS) for one in check.reasons)
 
 
 def cause_of(check: Check) -> str:

@@ -12,7 +12,7 @@ from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model import reasons as kinds
 from pytest_evalmetrics.model.rollout_table import UNNAMED_AGENT
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.reports.check_wording import checked_agent
+from pytest_evalmetrics.reports.check_wording import checked_agent, is_by_numbers
 from pytest_evalmetrics.reports.sentences import reason_of
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def _cases(results: Sequence[BenchmarkResult]) -> Iterator[_Case]:
 def _kinds(check: Check) -> Hashable:
     """Return what makes two checks of a metric one cause."""
     if check.verdict is Verdict.FAIL:
-        return check.gate
+        return check.gate, is_by_numbers(check)
     return tuple(_kind(reason) for reason in check.reasons)
 
 

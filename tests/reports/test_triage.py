@@ -167,3 +167,23 @@ def test_a_cause_of_one_benchmark_names_it(project):
     lines = project.run().stdout.lines
     assert "FAIL 6 of 6 failing benchmarks: mean_reward" in lines
     assert "FAIL alone: pass@1" in lines
+
+
+def test_a_run_that_lost_rollouts_is_no_drop_of_the_same_metric(project):
+    steady = [[1.0] * 4] * 40
+    project.rollouts([*steady, *[[1.0, 0.0, 1.0, 0.0]] * 20], "old.jsonl")
+    project.rollouts([*steady, *[[0.0] * 4] * 20], "worse.jsonl")
+    project.rollouts([*steady, *[[1.0]] * 20], "lost.jsonl")
+    shared = {
+        "metrics": ["pass@1"],
+        "expect": {"rollouts": "any"},
+        "baseline": {"rollouts": "old.jsonl"},
+    }
+    entries = [{"name": f"worse-{i}", "rollouts": "worse.jsonl"} for i in range(5)]
+    entries.append({"name": "lost", "rollouts": "lost.jsonl"})
+    text = json.dumps({"defaults": shared, "benchmarks": entries}, indent=1)
+    project.write("all.bench.yaml", text)
+    result = project.run()
+    result.stdout.fnmatch_lines(
+        ["FAIL 5 of 6 failing benchmarks: pass@1", "FAIL lost: pass@1"]
+    )

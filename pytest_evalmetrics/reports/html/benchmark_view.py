@@ -429,7 +429,7 @@ def _judged_by(leading: Check | None) -> JudgedBy:
         return "reason"
     if leading.gate is Gate.THRESHOLD:
         return "bound"
-    if leading.comparison is None:
+    if not check_wording.is_by_numbers(leading):
         return "reason"
     return "change"
 

@@ -272,6 +272,17 @@ def judged(folder):
     return left
 
 
+def graded(folder):
+    """Eleven tasks with grades from 0 to 1, of which the best got none."""
+    was = [[grade / 10] for grade in range(11)]
+    write_rows(folder, "was.jsonl", rows(was, 1))
+    write_rows(folder, "runs.jsonl", rows([*was[:-1], [0.0]], 1))
+    gate = "baseline: {rollouts: was.jsonl, rule: exact}"
+    spec = f"{{name: math, rollouts: runs.jsonl, metrics: [mean_reward], {gate}}}"
+    write(folder, "a.bench.yaml", f"benchmark: {spec}\n")
+    return page(folder)
+
+
 def repeated(folder):
     """The same benchmark in two runs, which a history tells of."""
     for good in (1.0, 0.5):

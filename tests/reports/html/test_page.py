@@ -249,6 +249,19 @@ def test_the_transitions_count_all_tasks_and_filter_the_list(failing):
     assert len(_tasks(failing)) == 11
 
 
+def test_the_transitions_of_many_results_are_between_round_ranges(browser, pages):
+    browser.open(pages("graded"))
+    heads = browser.texts(".transitions thead th")
+    ends = [head.split("\N{EN DASH}") for head in heads]
+    assert ends == [
+        ["0", "0.2"],
+        ["0.2", "0.4"],
+        ["0.4", "0.6"],
+        ["0.6", "0.8"],
+        ["0.8", "1"],
+    ]
+
+
 def test_the_list_is_walked_by_keys(failing):
     _open_math(failing)
     failing.run("document.querySelector(arguments[0]).focus()", FIRST_TASKS)

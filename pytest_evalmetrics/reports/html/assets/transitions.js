@@ -11,11 +11,15 @@ function levelsOf(pairs) {
   }
   const [lowest, highest] = [values[0], values[values.length - 1]];
   const step = (highest - lowest) / 5;
-  return [0, 1, 2, 3, 4].map((k) => ({
-    low: lowest + k * step - (k ? 0 : NEAR),
-    high: k === 4 ? highest + NEAR : lowest + (k + 1) * step,
-    value: null,
-  }));
+  return [0, 1, 2, 3, 4].map((k) => {
+    const range = [lowest + k * step, k === 4 ? highest : lowest + (k + 1) * step];
+    return {
+      low: k ? range[0] : range[0] - NEAR,
+      high: k === 4 ? range[1] + NEAR : range[1],
+      value: null,
+      range,
+    };
+  });
 }
 
 const levelAt = (levels, value) =>
@@ -25,7 +29,7 @@ const levelAt = (levels, value) =>
 // 2/2 where all tasks have so many attempts that pass or fail, else the mean.
 function levelName(level, attempts) {
   if (level.value === null) {
-    return `${brief(level.low)}–${brief(level.high)}`;
+    return level.range.map(brief).join("–");
   }
   return attempts ? `${Math.round(level.value * attempts)}/${attempts}` : short(level.value);
 }

@@ -353,6 +353,9 @@ def _pieces(phrases: Sequence[str]) -> list[str]:
 def _only_agent_phrases(result: BenchmarkResult, agent: AgentResult) -> list[str]:
     phrases = _metric_phrases(result, agent)
     phrases += _size_phrases(agent)
+    quarantined = check_wording.count_in_quarantine(result.checks)
+    if quarantined:
+        phrases.append(f"{quarantined} in quarantine")
     seen = check_wording.seen_losses(result.checks)
     if seen:
         phrases.append(seen)
@@ -375,7 +378,9 @@ def _metric_phrases(
     phrases = []
     for name in list(headline)[:_METRICS_NAMED]:
         phrase = f"{name} {wording.number(headline[name])}"
-        against = _held_against(result, agent.agent, name, briefly=briefly)
+        against = _held_against(
+            result, agent.agent, name, headline[name], briefly=briefly
+        )
         if against:
             phrase += f" ({'; '.join(against)})"
         phrases.append(phrase)
@@ -383,7 +388,7 @@ def _metric_phrases(
 
 
 def _held_against(
-    result: BenchmarkResult, agent: str, metric: str, *, briefly: bool
+    result: BenchmarkResult, agent: str, metric: str, value: float, *, briefly: bool
 ) -> list[str]:
     """Say what a value was held against; empty where nothing was."""
     texts: list[str] = []
@@ -393,7 +398,7 @@ def _held_against(
         if check.gate is Gate.THRESHOLD and check.bound is not None:
             texts.append(bound_of(check))
         elif check.gate is Gate.BASELINE:
-            texts += check_wording.before_and_now(check, briefly=briefly)
+            texts += check_wording.before_and_now(check, value, briefly=briefly)
     return texts
 
 

@@ -15,6 +15,7 @@ from pytest_evalmetrics.model.reasons import (
     LostWhereItFails,
     MissingDecide,
     NothingInCommon,
+    Quarantined,
     TaskListChanged,
     UnequalSums,
     UnknownRunNoise,
@@ -296,13 +297,23 @@ def is_unproven_drop(check: Check) -> bool:
     return facts.drop > 0 and facts.drop >= rule.max_drop
 
 
-def before_and_now(check: Check, *, briefly: bool = False) -> Iterator[str]:
-    """Say what a metric was, how it changed, and how likely that is by chance."""
+def before_and_now(
+    check: Check, whole: float, *, briefly: bool = False
+) -> Iterator[str]:
+    """Say what a metric was, how it changed, and how likely that is by chance.
+
+    `whole` is its value over all tasks of the run.
+    """
     facts = check.comparison
     if facts is None or facts.baseline is None:
         return
     change = signed(change_of(check)[0])
-    parts = [f"was {number(facts.baseline)}"]
+    parts = []
+    compared = number(facts.current)
+    # new tasks, and those in quarantine, count in the whole run alone
+    if facts.tasks and compared != number(whole):
+        parts.append(f"{compared} in {many(facts.tasks, 'compared task')}")
+    parts.append(f"was {number(facts.baseline)}")
     if change not in ("", "0"):
         if not briefly:
             parts.append(change)
@@ -311,6 +322,16 @@ def before_and_now(check: Check, *, briefly: bool = False) -> Iterator[str]:
     yield ", ".join(parts)
     if is_unproven_drop(check):
         yield "drop NOT PROVEN"
+
+
+def count_in_quarantine(checks: Iterable[Check]) -> int:
+    """Count the tasks that are measured and not gated."""
+    tasks = set()
+    for check in checks:
+        for reason in check.reasons:
+            if isinstance(reason, Quarantined) and not reason.is_over:
+                tasks.add(reason.outcome.task)
+    return len(tasks)
 
 
 def seen_losses(checks: Iterable[Check]) -> str:

@@ -256,3 +256,23 @@ def test_why_a_benchmark_warns_is_said_whole_and_the_first_tasks_are_named(
         ],
         consecutive=True,
     )
+
+
+def test_a_change_is_over_the_compared_tasks_and_quarantine_is_counted(
+    project, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    project.bench(
+        "metrics: [mean_reward]\nbaseline: true\n"
+        "quarantine: [{task: 0, until: 2999-01-01, reason: flaky}]"
+    )
+    project.rollouts([[1.0], [1.0], [1.0], [1.0]])
+    assert project.run("--evalmetrics-update").ret == 0
+    project.rollouts([[0.0], [1.0], [1.0], [1.0]])
+    project.run().stdout.fnmatch_lines(
+        [
+            "PASS  math.bench.yaml::math  mean_reward 0.7500 (1 in 3 compared tasks, was 1),",
+            "      4 tasks, 4 rollouts, 1 in quarantine",
+        ],
+        consecutive=True,
+    )

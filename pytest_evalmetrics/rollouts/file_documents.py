@@ -22,7 +22,7 @@ from pytest_evalmetrics.rollouts.number_texts import are_unclear
 from pytest_evalmetrics.spec.sources import FieldMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.rollouts.source import Source
@@ -68,16 +68,20 @@ def documents(
             yield PlacedRow.of(source, place, values)
         return
     source.must_be_text()
-    if source.is_objects or (not source.is_array and _is_lines(source)):
-        lines: JsonLines
-        lines = JsonArray(_PLAIN) if source.is_objects else JsonLines(_PLAIN)
+    lines: JsonLines | None = None
+    if source.is_objects:
+        lines = JsonArray(_PLAIN)
+    elif not source.is_array and _is_lines(source):
+        lines = JsonLines(_PLAIN)
+    if lines is not None:
         for row in lines.texts(source):
             yield PlacedRow.of(source, row.place, parse(row, source))
         return
     document = read_document(source)
-    yield (
-        PlacedRow.of(source, 1, document) if isinstance(document, dict) else document
-    )
+    if isinstance(document, dict):
+        yield PlacedRow.of(source, 1, document)
+    else:
+        yield document
 
 
 def _is_lines(source: Source) -> bool:
@@ -96,40 +100,42 @@ def _with_values(
 ) -> Iterator[tuple[int, JsonObject]]:
     """Parse the cells of CSV rows, except dots that may separate thousands."""
     while block := list(islice(rows, _BLOCK)):
-        names = list(block[0][1])
-        as_text = set(names) if decimal == "," else set()
-        if decimal is None:
-            as_text = {
-                name
-                for name in names
-                if are_unclear(str(cells[name]) for _, cells in block)
-            }
+        as_text = _columns_of_text([cells for _, cells in block], decimal)
         for place, cells in block:
-            yield (
-                place,
-                {
-                    name: _cell(str(cell), keeps_dots=name in as_text)
-                    for name, cell in cells.items()
-                },
-            )
+            values: JsonObject = {}
+            for name, cell in cells.items():
+                values[name] = _cell(str(cell), keeps_dots=name in as_text)
+            yield place, values
+
+
+def _columns_of_text(rows: Sequence[JsonObject], decimal: str | None) -> set[str]:
+    """Find the columns of CSV rows whose dots may separate thousands."""
+    if decimal == ".":
+        return set()
+    names = set(rows[0])
+    if decimal == ",":
+        return names
+    return {name for name in names if are_unclear(str(row[name]) for row in rows)}
 
 
 def _cell(cell: str, *, keeps_dots: bool) -> JsonValue:
     """Parse a cell of CSV; ids such as 007 stay text."""
     text = cell.strip()
     match = _is_number(text)
-    if match is not None and match[2] and keeps_dots:
-        return cell
     if match is None:
         return _CELLS.get(text.lower(), cell)
-    return float(text) if match[2] or match[3] else int(text)
+    if match[2] and keeps_dots:
+        return cell
+    if match[2] or match[3]:
+        return float(text)
+    return int(text)
 
 
 def viewed(source: Source, spec: ShapeSpec) -> Source:
     """Count places by row, or by line if rows are lines of the file."""
-    of_rows = (
-        bool(spec.rows or spec.keyed or spec.lists or spec.pivot) or source.is_array
-    )
+    is_shaped = bool(spec.rows or spec.keyed or spec.lists or spec.pivot)
+    if is_shaped or source.is_array:
+        return structs.replace(source, counts="row")
     is_text = source.head[:1] != b"{"
-    by_line = not of_rows and (is_text or _is_lines(source))
+    by_line = is_text or _is_lines(source)
     return structs.replace(source, counts="line" if by_line else "row")

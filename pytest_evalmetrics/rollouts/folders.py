@@ -13,7 +13,7 @@ from pytest_evalmetrics.rollouts.loaders.harbor import is_trials_folder
 from pytest_evalmetrics.rollouts.run_sidecars import sidecars_among
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # the endings of rollouts; where a folder holds equally many of two, the first one counts
 _ENDINGS: Final = (
@@ -57,25 +57,33 @@ def files_in(folder: str, base: Path) -> FolderFiles:
     if is_trials_folder(top):
         return FolderFiles(pattern=folder)
     files = set(_files_below(top))
-    endings = {path: _ending(path.name) for path in files - sidecars_among(files)}
-    counts = Counter(ending for ending in endings.values() if ending)
+    endings = _endings_of(files - sidecars_among(files))
+    counts = Counter(endings.values())
     if not counts:
         return FolderFiles(pattern=folder)
     ending = max(_ENDINGS, key=lambda name: counts[name])
     # the same kind of file may be compressed or not
     alike = {name for name in counts if _kind(name) == _kind(ending)}
-    is_flat = any(
-        path.parent == top for path, found in endings.items() if found in alike
-    )
-    left_out = [
-        path.relative_to(top).as_posix()
-        for path, found in endings.items()
-        if found and (found not in alike or (is_flat and path.parent != top))
-    ]
-    below = "" if is_flat else "**/"
+    chosen = {path for path, name in endings.items() if name in alike}
     name = ending if alike == {ending} else f"{_kind(ending)}*"
+    below = "**/"
+    # the folder's own files, if it has any
+    if any(path.parent == top for path in chosen):
+        below = ""
+        chosen = {path for path in chosen if path.parent == top}
+    left_out = [path.relative_to(top).as_posix() for path in endings.keys() - chosen]
     glob = (Path(folder) / f"{below}*.{name}").as_posix()
     return FolderFiles(pattern=glob, left_out=tuple(sorted(left_out)))
+
+
+def _endings_of(files: Iterable[Path]) -> dict[Path, str]:
+    """Find the endings of the files that may hold rollouts."""
+    endings = {}
+    for path in files:
+        ending = _ending(path.name)
+        if ending:
+            endings[path] = ending
+    return endings
 
 
 def _files_below(top: Path) -> Iterator[Path]:
@@ -100,5 +108,7 @@ def _kind(ending: str) -> str:
 
 def _ending(name: str) -> str:
     """Return the ending of a file that may hold rollouts; else nothing."""
-    matches = (ending for ending in _ENDINGS if name.endswith(f".{ending}"))
-    return next(matches, "")
+    for ending in _ENDINGS:
+        if name.endswith(f".{ending}"):
+            return ending
+    return ""

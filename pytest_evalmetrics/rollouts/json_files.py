@@ -36,17 +36,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
 
 _BLOCK: Final = 1 << 20  # bytes that are read at a time
-_AHEAD: Final = (
-    64  # rows that are learnt from together, so that making a decoder is rare
-)
-_SMALL: Final = (
-    1 << 18
-)  # bytes of a file, up to which each row is checked for duplicate keys
+# rows that are learnt from together, so that making a decoder is rare
+_AHEAD: Final = 64
+# bytes of a file, up to which each row is checked for duplicate keys
+_SMALL: Final = 1 << 18
 _LARGE_ROW: Final = 512  # bytes: more take longer to read again than to sum up a part
 _MIDDLE: Final = 64  # bytes of a row's middle
-_DIGITS = (
-    640  # int() refuses longer ones; half of these are too many for a float64 already
-)
+# int() refuses longer ones; half of these are too many for a float64 already
+_DIGITS = 640
 _SHOWN = 40  # characters of the text around a mistake
 _SAMPLED: Final = 1 << 16  # bytes whose lines show how long lines are
 _LONG_LINE: Final = 1_000  # bytes
@@ -81,13 +78,7 @@ class JsonLines:
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
         for block, rows in enumerate(self._blocks(source)):
-            # duplicate keys are refused in all rows of a small file, else in one row of a block
-            is_small = block == 0 and sum(map(len, rows.texts)) < _SMALL
-            if not (is_small and _has_unique_keys(rows.texts)):
-                for index in range(
-                    len(rows.texts) if is_small else min(1, len(rows.texts))
-                ):
-                    parse(rows.row(index), source)
+            _must_have_unique_keys(rows, source, is_first=block == 0)
             yield from self._decode(rows, source)
         self._columns.must_be_clear(source)
 
@@ -104,14 +95,13 @@ class JsonLines:
         with source.open() as stream:
             window = _Window(stream, source, self.block)
             while count := window.fill():
-                if (
-                    end := window.buffer.rfind(b"\n", window.end - count, window.end)
-                    + 1
-                ):
-                    breaks = window.breaks(end)
-                    self.lines = window.line + len(breaks) - 1
-                    yield _split_lines(window, breaks)
-                    window.drop(end, len(breaks))
+                last_break = window.buffer.rfind(b"\n", window.end - count, window.end)
+                if last_break < 0:
+                    continue
+                breaks = window.breaks(last_break + 1)
+                self.lines = window.line + len(breaks) - 1
+                yield _split_lines(window, breaks)
+                window.drop(last_break + 1, len(breaks))
             if window.end:
                 self.lines = window.line
                 yield _split_lines(window, np.array([window.end]))
@@ -125,9 +115,8 @@ class JsonLines:
 
         start = 0
         count = len(rows.texts)
-        if (
-            count and not self._columns.root.kinds
-        ):  # rows are alike: one may show all columns
+        if count and not self._columns.root.kinds:
+            # rows are alike: one may show all columns
             learn(0)
         while start < count:
             decoded: list[msgspec.Struct] = []
@@ -186,45 +175,51 @@ class JsonArray(JsonLines):
             raise source.error(
                 f"not a JSON array: it starts with {start}", hint=_RECOGNISED
             )
-        place = 0
-        end = None
         with source.open() as stream:
             window = _Window(stream, source, self.block)
-            while end is None:
-                if not window.fill():
-                    what = f"the file ends before its array does, {_after(place)}"
-                    hint = "run again what is missing, or write JSON Lines, which survives that"
-                    raise window.error(
-                        window.end, f"{what}: was the run interrupted?", hint
-                    )
-                view = memoryview(window.buffer)
-                data = np.frombuffer(window.buffer, np.uint8, window.end)
-                starts, stops, end = _split_array(data, inside=place > 0)
-                _check_gaps(window, place, starts, stops, end)
-                window.check_utf8(stops[-1] if stops else 0)
-                done = (stops[-1] if stops else 0) if end is None else end + 1
-                breaks = window.breaks(done)
-                yield Rows(
-                    [
-                        view[start:stop]
-                        for start, stop in zip(starts, stops, strict=True)
-                    ],
-                    np.arange(place + 1, place + len(starts) + 1),
-                    window.line + np.searchsorted(breaks, starts),
-                )
-                place += len(starts)
-                window.drop(done, len(breaks))
-            while window.end or window.fill():
-                text = bytes(window.buffer[: window.end])
-                rest = text.strip()
-                if rest.startswith(b"["):
-                    at = text.index(rest)
-                    raise window.error(at, _SECOND_ARRAY, _JOIN_ARRAYS)
-                if rest:
-                    shown = short(rest.decode(errors="replace"))
-                    message = f"found {shown} after the end of the array"
-                    raise window.error(text.index(rest), message)
-                window.drop(window.end, text.count(b"\n"))
+            yield from _rows_of_array(window)
+            _must_have_ended(window)
+
+
+def _rows_of_array(window: _Window) -> Iterator[Rows]:
+    """Yield the rows of an array until it ends, and check the text between them."""
+    place = 0
+    end = None
+    while end is None:
+        if not window.fill():
+            what = f"the file ends before its array does, {_after(place)}"
+            hint = "run again what is missing, or write JSON Lines, which survives that"
+            raise window.error(window.end, f"{what}: was the run interrupted?", hint)
+        view = memoryview(window.buffer)
+        data = np.frombuffer(window.buffer, np.uint8, window.end)
+        starts, stops, end = _split_array(data, inside=place > 0)
+        _check_gaps(window, place, starts, stops, end)
+        done = stops[-1] if stops else 0
+        window.check_utf8(done)
+        if end is not None:
+            done = end + 1
+        breaks = window.breaks(done)
+        yield Rows(
+            [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
+            np.arange(place + 1, place + len(starts) + 1),
+            window.line + np.searchsorted(breaks, starts),
+        )
+        place += len(starts)
+        window.drop(done, len(breaks))
+
+
+def _must_have_ended(window: _Window) -> None:
+    """Refuse anything behind an array."""
+    while window.end or window.fill():
+        text = bytes(window.buffer[: window.end])
+        rest = text.strip()
+        if rest.startswith(b"["):
+            raise window.error(text.index(rest), _SECOND_ARRAY, _JOIN_ARRAYS)
+        if rest:
+            shown = short(rest.decode(errors="replace"))
+            message = f"found {shown} after the end of the array"
+            raise window.error(text.index(rest), message)
+        window.drop(window.end, text.count(b"\n"))
 
 
 def _marks(texts: Sequence[bytes | memoryview]) -> NDArray[np.int64]:
@@ -291,6 +286,17 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     return value
 
 
+def _must_have_unique_keys(rows: Rows, source: Source, *, is_first: bool) -> None:
+    """Refuse duplicate keys: in all rows of a small file, else in one row of a block."""
+    checked = range(min(1, len(rows.texts)))
+    if is_first and sum(map(len, rows.texts)) < _SMALL:
+        if _has_unique_keys(rows.texts):
+            return
+        checked = range(len(rows.texts))
+    for index in checked:
+        parse(rows.row(index), source)
+
+
 def _has_unique_keys(texts: Sequence[bytes | memoryview]) -> bool:
     """Check many rows at once; rows that can't be read count as not unique."""
     try:
@@ -330,46 +336,52 @@ def decode_row(row: SourceRow, source: Source) -> JsonObject:
     """Decode a whole row, the fast way where it is plain JSON."""
     try:
         value = msgspec.json.decode(row.text)
-    except (
-        msgspec.DecodeError,
-        RecursionError,
-    ):  # NaN, or an error that `parse` reports
-        value = None
-    return value if isinstance(value, dict) else parse(row, source)
+    except (msgspec.DecodeError, RecursionError):
+        # NaN, or an error that `parse` reports
+        return parse(row, source)
+    if not isinstance(value, dict):
+        return parse(row, source)
+    return value
 
 
 def _broken(
     text: str, error: json.JSONDecodeError, row: SourceRow, source: Source
 ) -> DataError:
     """Make the error of a row that is not JSON."""
-    what = "row" if source.unit == "row" else "line"
-    cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
-    if (
-        what == "line"
-        and text.lstrip().startswith("{")
-        and cut
-        and _is_last(row, source)
-    ):
-        message = "the file ends in the middle of a row: was the run interrupted?"
-        return source.error(
-            message, row, hint="delete this line, or run again what is missing"
-        )
-    if what == "line" and text.strip() == "{":
-        message = "this line is not a JSON object: it holds only its opening brace"
-        hint = "write each row on one line, or all rows as one JSON array"
-        return source.error(message, row, hint=hint)
+    if source.unit == "line":
+        error_of_line = _broken_line(text, error, row, source)
+        if error_of_line is not None:
+            return error_of_line
     joined = _joined_values(text, error)
     if joined is not None:
         return source.error(joined.message, row, hint=joined.hint)
-    if what == "row" and row.line:
+    if source.unit == "row" and row.line:
         row = structs.replace(row, line=row.line + error.lineno - 1)
     start = max(0, error.pos - _SHOWN // 2)
+    problem = error.msg.removesuffix(" at")
     return source.error(
-        f"this {what} is not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
-        f"near {short(text[start:])}",
+        f"this {source.unit} is not JSON: {problem} at column {error.pos + 1}, near "
+        f"{short(text[start:])}",
         row,
         hint="was it cut off, or written by two processes at once? fix or delete it",
     )
+
+
+def _broken_line(
+    text: str, error: json.JSONDecodeError, row: SourceRow, source: Source
+) -> DataError | None:
+    """Recognise a last line that is cut off, and a row that spans lines."""
+    end = text.rstrip()
+    is_cut = error.pos >= len(end) or not end.endswith("}")
+    if is_cut and text.lstrip().startswith("{") and _is_last(row, source):
+        message = "the file ends in the middle of a row: was the run interrupted?"
+        hint = "delete this line, or run again what is missing"
+        return source.error(message, row, hint=hint)
+    if text.strip() == "{":
+        message = "this line is not a JSON object: it holds only its opening brace"
+        hint = "write each row on one line, or all rows as one JSON array"
+        return source.error(message, row, hint=hint)
+    return None
 
 
 class _JoinedValues(msgspec.Struct, frozen=True):
@@ -485,9 +497,8 @@ class _Window:
         """Read more, and return the number of new bytes; 0 at the end of the stream."""
         if self.end > self._most:
             raise row_too_long(self._source, self._most, self.line)
-        if (
-            self.end > len(self.buffer) // 2
-        ):  # otherwise long rows would come in small pieces
+        # otherwise long rows would come in small pieces
+        if self.end > len(self.buffer) // 2:
             larger = bytearray(2 * len(self.buffer))
             larger[: self.end] = memoryview(self.buffer)[: self.end]
             self.buffer = larger
@@ -541,10 +552,8 @@ def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
     starts = np.concatenate(([0], stops[:-1] + 1))
     kept = np.flatnonzero(stops > starts)  # a file may hold very many blank lines
     view = memoryview(window.buffer)
-    texts = [
-        view[a:b]
-        for a, b in zip(starts[kept].tolist(), stops[kept].tolist(), strict=True)
-    ]
+    spans = zip(starts[kept].tolist(), stops[kept].tolist(), strict=True)
+    texts = [view[start:stop] for start, stop in spans]
     first = np.frombuffer(window.buffer, np.uint8)[starts[kept]]
     if (first != _BRACE).any():
         some = [at for at, text in enumerate(texts) if not bytes(text).isspace()]
@@ -562,14 +571,21 @@ def _check_gaps(
     window: _Window, place: int, starts: list[int], stops: list[int], end: int | None
 ) -> None:
     """Check for exactly one comma between two rows, and none elsewhere."""
-    gaps = zip([0, *stops], starts if end is None else [*starts, end], strict=False)
+    stops_of_gaps = starts
+    if end is not None:
+        stops_of_gaps = [*starts, end]
+    gaps = zip([0, *stops], stops_of_gaps, strict=False)
     for rows, (begin, until) in enumerate(gaps, place):
         gap = bytes(window.buffer[begin:until]).strip()
-        gap = gap if rows else gap.removeprefix(b"[").strip()
-        if gap != (b"," if 0 < rows < place + len(starts) else b""):
-            between = short(gap.decode(errors="replace")) if gap else "none"
+        if rows == 0:
+            gap = gap.removeprefix(b"[").strip()
+        is_between = 0 < rows < place + len(starts)
+        if gap != (b"," if is_between else b""):
+            found = "none"
+            if gap:
+                found = short(gap.decode(errors="replace"))
             expected = "expected rows, each a JSON object, with one comma between them"
-            raise window.error(begin, f"{expected}; found {between} {_after(rows)}")
+            raise window.error(begin, f"{expected}; found {found} {_after(rows)}")
 
 
 def _split_array(

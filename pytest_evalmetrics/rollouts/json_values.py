@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 def mapping(value: JsonValue) -> JsonObject:
     """Take a value as an object; anything else as an empty one."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def text(value: JsonValue) -> str | None:
     """Take a value as text that is not empty; anything else as None."""
-    return value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value:
+        return value
+    return None
 
 
 def is_json_text(value: JsonValue) -> bool:
@@ -63,8 +67,12 @@ def total(values: Iterable[JsonValue]) -> float | None:
     # sum() rounds otherwise from Python 3.12 on
     for value in values:
         amount = number(value)
-        if amount is not None:
-            summed = amount if summed is None else summed + amount
+        if amount is None:
+            continue
+        if summed is None:
+            summed = amount
+        else:
+            summed += amount
     return summed
 
 
@@ -80,26 +88,36 @@ def seconds(time: JsonValue) -> float | None:
 
 def lookup(record: object, path: str) -> JsonValue:
     """Follow a dotted path; a key that holds dots comes first. None if it leads nowhere."""
-    value: JsonValue
     if isinstance(record, dict):
-        if path in record:
-            value = record[path]
-            return value
-        if "." not in path:  # most paths are one key
-            return None
-        head, dot, _ = path.rpartition(".")
-        while dot:
-            if head in record:
-                value = lookup(record[head], path[len(head) + 1 :])
-                if value is not None:
-                    return value
-            head, dot, _ = head.rpartition(".")
-    elif isinstance(record, list):
-        head, _, rest = path.partition(".")
-        if head.isdecimal() and int(head) < len(record):
-            value = record[int(head)]
-            return lookup(value, rest) if rest else value
+        return _lookup_key(record, path)
+    if isinstance(record, list):
+        return _lookup_index(record, path)
     return None
+
+
+def _lookup_key(record: dict[str, JsonValue], path: str) -> JsonValue:
+    """Follow a path in an object, the longest key first."""
+    if path in record:
+        return record[path]
+    if "." not in path:  # most paths are one key
+        return None
+    key, dot, _ = path.rpartition(".")
+    while dot:
+        if key in record:
+            value = lookup(record[key], path[len(key) + 1 :])
+            if value is not None:
+                return value
+        key, dot, _ = key.rpartition(".")
+    return None
+
+
+def _lookup_index(record: list[JsonValue], path: str) -> JsonValue:
+    """Follow a path in a list, which begins with an index."""
+    index, _, rest = path.partition(".")
+    if not index.isdecimal() or int(index) >= len(record):
+        return None
+    value = record[int(index)]
+    return lookup(value, rest) if rest else value
 
 
 def duration(
@@ -108,7 +126,9 @@ def duration(
     """Subtract the times at two paths; None if one is unknown."""
     begun = seconds(lookup(record, start))
     ended = seconds(lookup(record, end))
-    return None if begun is None or ended is None else ended - begun
+    if begun is None or ended is None:
+        return None
+    return ended - begun
 
 
 def first(record: JsonValue | Mapping[str, JsonValue], *paths: str) -> JsonValue:

@@ -62,27 +62,21 @@ def cut(
     fetches: bool = False,
 ) -> list[Piece] | None:
     """Split files into pieces, in their order; None if one of them can't be split."""
+    pieces: list[Piece] = []
     try:
-        here = {
-            n: open_source(file) for n, file in enumerate(files) if file.url is None
-        }
-        total = sum(
-            here[n].size if n in here else f.size or 0 for n, f in enumerate(files)
-        )
-        share = min(
-            max(total // (workers * _SHARDS_EACH), _SHARD_BYTES[0]), _SHARD_BYTES[1]
-        )
-        size = share if size is None else size
-        pieces: list[Piece] = []
-        for number, file in enumerate(files):
-            source = here.get(number)
-            if source is None and not (fetches and (file.size or 0) <= size):
+        sources = [open_source(file) if file.url is None else None for file in files]
+        if size is None:
+            size = _size_of_shards(files, sources, workers)
+        for number, (file, opened) in enumerate(zip(files, sources, strict=True)):
+            is_fetched = fetches and file.url is not None
+            source = opened
+            if opened is None and not (is_fetched and (file.size or 0) <= size):
                 from pytest_evalmetrics.rollouts.remote import look  # an extra
 
                 source = look(file)
             if source is not None and splits(find_loader(format_, source), source):
-                pieces += (Piece(shard, number) for shard in shards_of(source, size))
-            elif file.url is not None and fetches:
+                pieces += [Piece(shard, number) for shard in shards_of(source, size)]
+            elif is_fetched:
                 pieces.append(Piece(file, number))
             else:
                 return None
@@ -91,9 +85,22 @@ def cut(
     return pieces
 
 
+def _size_of_shards(
+    files: Sequence[RolloutFile], sources: Sequence[Source | None], workers: int
+) -> int:
+    """Choose the bytes of a shard, so that each worker has several."""
+    total = 0
+    for file, source in zip(files, sources, strict=True):
+        total += source.size if source is not None else file.size or 0
+    least, most = _SHARD_BYTES
+    return min(max(total // (workers * _SHARDS_EACH), least), most)
+
+
 def splits(kind: LoaderFactory, source: Source) -> bool:
     """Whether a file can be read in shards: only the built-in JSON loaders support it."""
-    return kind is (JsonArray if source.is_array else JsonLines)
+    if source.is_array:
+        return kind is JsonArray
+    return kind is JsonLines
 
 
 def shards_of(source: Source, size: int) -> Iterator[Source]:
@@ -142,8 +149,11 @@ def read_large(
     size: int | None = None,
 ) -> RolloutTable | None:
     """Read files by several processes; None if a single one has to read them or report an error."""
-    count = process_count() if count is None else count
-    pieces = cut(files, format_, count, size) or [] if count > 1 else []
+    if count is None:
+        count = process_count()
+    if count < 2:
+        return None
+    pieces = cut(files, format_, count, size) or []
     shards = [piece.what for piece in pieces if isinstance(piece.what, Source)]
     if len(shards) < 2:  # a single process reads in order
         return None
@@ -157,13 +167,12 @@ def read_large(
                 table.extend(shard, part)
                 rows[piece.file] += part.rows
                 shard.must_be_unchanged()
-    except (
-        OSError,
-        EOFError,
-        pickle.UnpicklingError,
-    ):  # a process died, or none can be started
+    except (OSError, EOFError, pickle.UnpicklingError):
+        # a process died, or none can be started
         return None
-    return table.build() if all(rows) else None
+    if not all(rows):
+        return None
+    return table.build()
 
 
 class _Reader(msgspec.Struct, frozen=True):
@@ -227,8 +236,9 @@ def serve() -> None:
 
 def process_count() -> int:
     """Count the processes that may read: one per idle core, shared with pytest-xdist's workers."""
-    workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
-    share = max(1, usable_cores() // max(1, int(workers) if workers.isdecimal() else 1))
+    stated = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    workers = int(stated) if stated.isdecimal() else 1
+    share = max(1, usable_cores() // max(1, workers))
     cap = whole_number_from_env(
         "EVALMETRICS_PROCESSES", 0, "how many processes read large files"
     )
@@ -237,8 +247,10 @@ def process_count() -> int:
 
 def usable_cores() -> int:
     """Count the cores that this process may use; a container's quota is one limit."""
+    cores = os.cpu_count() or 1
     affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    if affinity is not None:
+        cores = len(affinity(0))
     with suppress(OSError, ValueError):  # no Linux, no container, or "max"
         quota, period = map(int, _QUOTA.read_text(encoding="ascii").split())
         cores = max(1, min(cores, quota // period))

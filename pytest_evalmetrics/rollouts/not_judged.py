@@ -89,18 +89,28 @@ def error_in(values: Mapping[str, JsonValue]) -> RolloutError | None:
     failure = values.get(FAILURE_CLASS)
     if failure is not None:
         return RolloutError(kind=str(failure), voids=True)
-    error = next(filter(None, (_stated(values.get(path)) for path in _ERRORS)), None)
-    if error is None and any(values.get(path) is True for path in _FLAGS):
-        error = RolloutError(kind="error")
-    if error is None:
-        error = _crashed(values.get(_STATUS))
-    ended = values.get(_ENDED)
-    if error is None and isinstance(ended, str) and ended in _ENDED_BY_OTHERS:
-        error = RolloutError(kind=ended)
+    error = _first_error(values)
     if values.get(_SCORING_FAILED) is True:
         reason = "" if error is None else error.message
         return RolloutError("scoring_failed", reason, of_grader=True, voids=True)
     return error
+
+
+def _first_error(values: Mapping[str, JsonValue]) -> RolloutError | None:
+    """Find what a row states first: an error, a flag, a status, or why it ended."""
+    for path in _ERRORS:
+        error = _stated(values.get(path))
+        if error is not None:
+            return error
+    if any(values.get(path) is True for path in _FLAGS):
+        return RolloutError(kind="error")
+    crashed = _crashed(values.get(_STATUS))
+    if crashed is not None:
+        return crashed
+    ended = values.get(_ENDED)
+    if isinstance(ended, str) and ended in _ENDED_BY_OTHERS:
+        return RolloutError(kind=ended)
+    return None
 
 
 def _crashed(status: JsonValue) -> RolloutError | None:
@@ -118,7 +128,9 @@ def _stated(value: JsonValue) -> RolloutError | None:
         return RolloutError(kind=str(kind or "error"), message=str(message or value))
     if isinstance(value, str) and value.strip():
         return exception_of(value)
-    return RolloutError(kind="error") if value is True else None
+    if value is True:
+        return RolloutError(kind="error")
+    return None
 
 
 def is_verdict(score: JsonValue) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _ROOTS: Final = {"resourceSpans", "resourceLogs"}
 
@@ -20,28 +20,34 @@ def is_otlp(document: Mapping[str, JsonValue]) -> bool:
 def plain_attributes(value: object) -> JsonValue:
     """Make objects of OTLP's attributes, which are lists of {key:, value: {intValue: "1"}}."""
     if isinstance(value, list):
-        pairs = [
-            each
-            for each in value
-            if isinstance(each, dict) and each.keys() == {"key", "value"}
-        ]
-        if value and len(pairs) == len(value):
-            return {str(pair["key"]): _plain_value(pair["value"]) for pair in pairs}
-        return [plain_attributes(each) for each in value]
+        return _plain_list(value)
     if isinstance(value, dict):
         return {name: plain_attributes(inner) for name, inner in value.items()}
-    return value if isinstance(value, str | int | float) else None
+    if isinstance(value, str | int | float):
+        return value
+    return None
+
+
+def _plain_list(entries: list[object]) -> JsonValue:
+    """Make an object of attributes; of other entries a list."""
+    attributes: JsonObject = {}
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.keys() != {"key", "value"}:
+            return [plain_attributes(other) for other in entries]
+        attributes[str(entry["key"])] = _plain_value(entry["value"])
+    return attributes if entries else []
 
 
 def _plain_value(value: JsonValue) -> JsonValue:
+    """Take the value out of the object that states its kind."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
-    ((kind, inner),) = value.items()
+    kind, inner = next(iter(value.items()))
     if kind == "intValue" and isinstance(inner, str) and inner.lstrip("-").isdecimal():
         return int(inner)
     if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
-        inner = plain_attributes(inner.get("values", []))
-        return (
-            [_plain_value(each) for each in inner] if isinstance(inner, list) else inner
-        )
+        values = plain_attributes(inner.get("values", []))
+        if isinstance(values, list):
+            return [_plain_value(entry) for entry in values]
+        return values
     return inner

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.json_types import JsonObject
+    from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory, RowVisitor
     from pytest_evalmetrics.rollouts.shape import Shape
@@ -88,7 +89,7 @@ def rollout_files(
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, JsonObject]]:
     """Yield ``file:line`` and the row, for all rows, in the order in which `load` reads them."""
     for at, source, row in _whole_rows(spec, base):
-        yield at, decode_row(row, source) if isinstance(row, SourceRow) else row
+        yield at, _decoded(row, source)
 
 
 def records_at(
@@ -97,8 +98,14 @@ def records_at(
     """Yield the wanted rows of `records`, each with its number; no other row is parsed."""
     for number, (at, source, row) in enumerate(_whole_rows(spec, base)):
         if number in wanted:
-            item = decode_row(row, source) if isinstance(row, SourceRow) else row
-            yield number, at, item
+            yield number, at, _decoded(row, source)
+
+
+def _decoded(row: SourceRow | JsonObject, source: Source) -> JsonObject:
+    """Decode a row that is still JSON."""
+    if isinstance(row, SourceRow):
+        return decode_row(row, source)
+    return row
 
 
 def _whole_rows(
@@ -119,14 +126,22 @@ def _whole_rows(
             for row in loader.texts(source):
                 yield source.at(row.place), source, row
         else:
-            for chunk in loader.read(source):
-                if len(chunk.records) != len(chunk.places):
-                    message = "the rows of this format can't be scored: only its numbers are read"
-                    hint = "write JSON Lines, CSV or Parquet; or let the loader give whole records"
-                    raise NoRecordsError(message, file=source.shown, hint=hint)
-                names = chunk.names or [source.at(int(place)) for place in chunk.places]
-                for name, record in zip(names, chunk.records, strict=True):
-                    yield name, source, dict(record)
+            for name, record in _named_records(loader, source):
+                yield name, source, record
+
+
+def _named_records(loader: Loader, source: Source) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the whole records of a file by chunks, each with its name."""
+    for chunk in loader.read(source):
+        if len(chunk.records) != len(chunk.places):
+            raise NoRecordsError(
+                "the rows of this format can't be scored: only its numbers are read",
+                file=source.shown,
+                hint="write JSON Lines, CSV or Parquet; or let the loader give whole records",
+            )
+        names = chunk.names or [source.at(int(place)) for place in chunk.places]
+        for name, record in zip(names, chunk.records, strict=True):
+            yield name, dict(record)
 
 
 def _shaped(spec: FilesSpec) -> RolloutsSpec:
@@ -230,7 +245,10 @@ def _written(spec: FilesSpec, base: Path) -> Iterator[bytes | JsonObject]:
     """Yield the rows as `records` does: as their text where the file holds one of each."""
     with suppress(NoRecordsError):
         for _, _, row in _whole_rows(spec, base):
-            yield bytes(row.text) if isinstance(row, SourceRow) else row
+            if isinstance(row, SourceRow):
+                yield bytes(row.text)
+            else:
+                yield row
 
 
 def _records_again(spec: FilesSpec, base: Path) -> Iterator[tuple[str, JsonObject]]:
@@ -283,17 +301,28 @@ def _fields(spec: FilesSpec) -> FieldMap:
     if not spec.shaped:
         return fields
     shaped = _shaped(spec)
-    task = fields.task or shaped.keyed or ("id" if shaped.lists is not None else None)
-    if task is None and shaped.pivot is not None:
-        by = shaped.pivot.by
-        task = by[0] if len(by) == 1 else by
     derived = {*shaped.map, *shaped.missing, *fields.joint}
-    scores = {
-        name: name if name in derived else path for name, path in fields.scores.items()
-    }
-    scores |= {name: name for name in derived - {"reward"}}
-    reward = "reward" if "reward" in derived else fields.reward
+    scores = dict(fields.scores)
+    for name in derived:
+        if name != "reward" or name in scores:
+            scores[name] = name
+    reward = fields.reward
+    if "reward" in derived:
+        reward = "reward"
+    task = fields.task or _task_of_shape(shaped)
     return replace(fields, task=task, reward=reward, scores=scores)
+
+
+def _task_of_shape(shaped: RolloutsSpec) -> str | tuple[str, ...] | None:
+    """Return the field that a shape gives to rows as the id of their task, if it does."""
+    if shaped.keyed:
+        return shaped.keyed
+    if shaped.lists is not None:
+        return "id"
+    if shaped.pivot is None:
+        return None
+    by = shaped.pivot.by
+    return by[0] if len(by) == 1 else by
 
 
 def _load(
@@ -319,6 +348,27 @@ def _load(
         return _read_in_order(spec, base, request, files, visitor)
 
 
+def _add_rows(
+    table: TableBuilder, loader: Loader, source: Source, visitor: RowVisitor | None
+) -> int:
+    """Add the rows of one file to a table, and return their number."""
+    rows = 0
+    try:
+        for chunk in loader.read(source):
+            table.add(source, chunk)
+            rows += len(chunk.places)
+            if visitor is not None and len(chunk.records) == len(chunk.places):
+                visitor.visit(source, chunk)
+    except (EvalMetricsError, MemoryError):
+        raise
+    except Exception as error:  # of one of our loaders, or of a user's
+        raise source.error(
+            f"its loader can't read this: {type(error).__name__}: {error}",
+            hint="is it whole, and of the format it is taken for? `format:` forces another",
+        ) from error
+    return rows
+
+
 def _read_in_order(
     spec: FilesSpec,
     base: Path,
@@ -330,25 +380,15 @@ def _read_in_order(
     table = TableBuilder(request)
     shape = _shape_of(spec, base, request)
     request = _with_derived(request, spec)
+    may_be_empty = shape is not None and shape.may_be_empty
     for source, loader in _opened(spec, request, files, shape):
-        rows = 0
-        try:
-            for chunk in loader.read(source):
-                table.add(source, chunk)
-                rows += len(chunk.places)
-                if visitor is not None and len(chunk.records) == len(chunk.places):
-                    visitor.visit(source, chunk)
-        except (EvalMetricsError, MemoryError):
-            raise
-        except Exception as error:  # of one of our loaders, or of a user's
-            raise source.error(
-                f"its loader can't read this: {type(error).__name__}: {error}",
-                hint="is it whole, and of the format it is taken for? `format:` forces another",
-            ) from error
-        if not rows and not (shape is not None and shape.may_be_empty):
+        rows = _add_rows(table, loader, source, visitor)
+        if rows == 0 and not may_be_empty:
             raise source.error(
                 "the file holds no row", hint="did the run that writes it fail?"
             )
-    notes = () if shape is None or not shape.was_used else shape.finish()
     built = table.build()
+    notes: Sequence[Note] = ()
+    if shape is not None and shape.was_used:
+        notes = shape.finish()
     return structs.replace(built, notes=(*built.notes, *notes))

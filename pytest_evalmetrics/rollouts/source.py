@@ -29,20 +29,16 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import FieldMap
 
 ENOUGH: Final = 1 << 18  # bytes that suffice to detect a format
-LARGE: Final = (
-    128 << 20
-)  # bytes from which on a second process saves more than its start costs
-_UNPACKED: Final = {
-    ".gz": 4,
-    ".zst": 4,
-}  # times as much text as compressed bytes, about
+# bytes from which on a second process saves more than its start costs
+LARGE: Final = 128 << 20
+# times as much text as compressed bytes, about
+_UNPACKED: Final = {".gz": 4, ".zst": 4}
 MAX_ROW: Final = "EVALMETRICS_MAX_ROW_BYTES"
 _MAX_ROW_BYTES: Final = 32 << 20
 _MAX_EXPANSION: Final = "EVALMETRICS_MAX_EXPANSION"
 _EXPANSION: Final = 100  # times the bytes on disk
-_ALWAYS_UNPACKED: Final = (
-    256 << 20
-)  # bytes that a file may expand to, however small it is
+# bytes that a file may expand to, however small it is
+_ALWAYS_UNPACKED: Final = 256 << 20
 _KEY_DEPTH = 2  # of the keys that are of interest
 _json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
 NEMO_GYM_TASK: Final = "_ng_task_index"
@@ -79,7 +75,9 @@ def is_large(files: Sequence[RolloutFile]) -> bool:
     total = 0
     for file in files:
         try:
-            size = file.path.stat().st_size if file.url is None else file.size or 0
+            size = file.size or 0
+            if file.url is None:
+                size = file.path.stat().st_size
         except OSError:  # its turn comes
             return False
         total += size * _UNPACKED.get(file.path.suffix, 1)
@@ -93,7 +91,9 @@ def task_paths(fields: FieldMap | FieldPaths) -> tuple[str, ...]:
     """Get the paths of the parts of the task's id; none by default."""
     if fields.task is None:
         return ()
-    return (fields.task,) if isinstance(fields.task, str) else fields.task
+    if isinstance(fields.task, str):
+        return (fields.task,)
+    return fields.task
 
 
 def score_paths(fields: FieldMap | FieldPaths) -> dict[str, str]:
@@ -114,20 +114,23 @@ def short(text: str) -> str:
 def shown_json(value: object, length: int = 60) -> str:
     """Write a value for a message, with its kind."""
     text = layout.shown(value, length)
-    return f"{_KIND_NAMES[type(value)]}: {text}" if type(value) in _KIND_NAMES else text
+    kind = _KIND_NAMES.get(type(value))
+    return text if kind is None else f"{kind}: {text}"
 
 
 def whole_number_from_env(name: str, default: int, meaning: str) -> int:
     """Read a whole number from 1 that the environment may set."""
     text = os.environ.get(name, "").strip()
-    if text and not (text.isascii() and text.isdecimal() and int(text)):
+    if not text:
+        return default
+    if not text.isascii() or not text.isdecimal() or int(text) == 0:
         message = (
             f"{name} is {text!r} in the environment; expected a whole number from 1"
         )
         raise DataError(
             message, hint=f"{meaning}: {name}={default or 1}, or leave it out"
         )
-    return int(text) if text else default
+    return int(text)
 
 
 def max_row_bytes() -> int:
@@ -211,35 +214,79 @@ def explained(shown: str) -> Iterator[None]:
 
 
 def _read_errors() -> tuple[type[Exception], ...]:
+    errors: list[type[Exception]] = [OSError, EOFError, zlib.error]
     # ZstdError comes from a module that is imported only where a file needs it
     zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-    return OSError, EOFError, zlib.error, *([zstd.ZstdError] if zstd else [])
+    if zstd is not None:
+        errors.append(zstd.ZstdError)
+    return tuple(errors)
+
+
+class _OpenBracket(msgspec.Struct, frozen=True):
+    """A bracket that is not closed yet, and the path of its key."""
+
+    bracket: bytes
+    path: str
+
+
+class _KeyScanner:
+    """The paths of the keys in a JSON text, token by token."""
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self._opened: list[_OpenBracket] = []
+        self._key = ""  # the last text, which is a key if a colon follows
+
+    @property
+    def is_in_object(self) -> bool:
+        """Whether any object is open."""
+        return any(opened.bracket == b"{" for opened in self._opened)
+
+    @property
+    def _path(self) -> str:
+        return self._opened[-1].path if self._opened else ""
+
+    def open(self, bracket: bytes) -> None:
+        """Enter an object or a list."""
+        path = self._path
+        # else a million objects in each other have paths of gigabytes
+        in_list = bool(self._opened) and self._opened[-1].bracket == b"["
+        if not in_list and not _is_deep(path):
+            path = _joined(path, self._key)
+        self._opened.append(_OpenBracket(bracket=bracket, path=path))
+        self._key = ""
+
+    def close(self) -> None:
+        """Leave an object or a list."""
+        if self._opened:
+            self._opened.pop()
+
+    def text(self, token: bytes) -> None:
+        """See a text."""
+        self._key = token[1:].removesuffix(b'"').decode(errors="replace")
+
+    def colon(self) -> None:
+        """Take the last text as a key, unless it is too deep to be listed."""
+        if not _is_deep(self._path):
+            self.keys.add(_joined(self._path, self._key))
 
 
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
-    """List the keys of the first object in a text that may be cut off."""
-    keys: set[str] = set()
-    opened: list[tuple[bytes, str]] = []  # each open bracket, and the path of its key
-    path = key = ""
+    """List the keys of the first object in a text, and whether it is whole, not cut off."""
+    scanner = _KeyScanner()
     for match in _json_token(text):
         token = match.group()
         if token in (b"{", b"["):
-            in_list = bool(opened) and opened[-1][0] == b"["
-            path = opened[-1][1] if in_list else _below(path, key)
-            opened.append((token, path))
-            key = ""
+            scanner.open(token)
         elif token in (b"}", b"]"):
-            if opened:
-                opened.pop()
-            if token == b"}" and not any(bracket == b"{" for bracket, _ in opened):
-                return frozenset(keys), True
-            path = opened[-1][1] if opened else ""
+            scanner.close()
+            if token == b"}" and not scanner.is_in_object:
+                return frozenset(scanner.keys), True
         elif token == b":":
-            if not _is_deep(path):
-                keys.add(_joined(path, key))
+            scanner.colon()
         else:
-            key = token[1:].removesuffix(b'"').decode(errors="replace")
-    return frozenset(keys), False
+            scanner.text(token)
+    return frozenset(scanner.keys), False
 
 
 def _joined(path: str, key: str) -> str:
@@ -249,12 +296,6 @@ def _joined(path: str, key: str) -> str:
 def _is_deep(path: str) -> bool:
     """Whether the keys at a path are too deep to be listed."""
     return path.count(".") >= _KEY_DEPTH - 1
-
-
-def _below(path: str, key: str) -> str:
-    """Return the path of what a key holds; below a deep one it no longer matters."""
-    # else a million objects in each other have paths of gigabytes
-    return path if _is_deep(path) else _joined(path, key)
 
 
 class SourceRow(msgspec.Struct, frozen=True):
@@ -304,8 +345,8 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def is_objects(self) -> bool:
         """Whether this starts with a JSON object that spans lines."""
-        first, *rest = self.head.split(b"\n", 2)
-        second = rest[0].lstrip() if rest else b""
+        first, _, rest = self.head.partition(b"\n")
+        second = rest.partition(b"\n")[0].lstrip()
         if not first.startswith(b"{"):
             return False
         # a line of JSON Lines that is cut off looks alike, but for the line after it
@@ -332,15 +373,15 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     @property
     def unit(self) -> Literal["line", "row"]:
         """The unit of places: lines, or rows in a JSON array, which may be one line."""
-        return self.counts or ("row" if self.is_array or self.is_objects else "line")
+        if self.counts is not None:
+            return self.counts
+        return "row" if self.is_array or self.is_objects else "line"
 
     def at(self, place: int) -> str:
         """Format the place of a row: ``file:line``, or ``file, row n``."""
-        return (
-            f"{self.shown}:{place}"
-            if self.unit == "line"
-            else f"{self.shown}, row {place}"
-        )
+        if self.unit == "line":
+            return f"{self.shown}:{place}"
+        return f"{self.shown}, row {place}"
 
     def error(
         self,
@@ -384,12 +425,15 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open the file for reading, decompressed, where its span starts."""
-        start = self.span[0] if self.span else 0
+        start = 0
+        if self.span is not None:
+            start = self.span[0]
         with explained(self.shown), self._raw() as raw:
             stream = _unpacked(raw, self.packed, self.shown)
-            if (
-                start or stream.read(len(BOM)) != BOM
-            ):  # a mark stands only at the start of a file
+            # a mark stands only at the start of a file
+            has_mark = start == 0 and stream.read(len(BOM)) == BOM
+            if not has_mark:
+                # of a remote file only the span is there
                 stream.seek(0 if self.url else start)
             yield stream
 
@@ -470,8 +514,11 @@ def _packing_of(start: bytes) -> Literal["gzip", "zstd"] | None:
 def _first_bytes(stream: BinaryIO) -> bytes:
     """Read the first bytes from the first that is no white space."""
     head = stream.read(_HEAD).removeprefix(BOM).lstrip(SPACE)
-    while not head and (more := stream.read(_HEAD)):
-        head = more.lstrip(SPACE)
+    while not head:
+        block = stream.read(_HEAD)
+        if not block:
+            break
+        head = block.lstrip(SPACE)
     return head
 
 

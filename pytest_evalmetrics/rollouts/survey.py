@@ -133,27 +133,40 @@ def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
     found = _surveyed(pattern, base, choices)
     keys = object_of(found.benchmark["rollouts"])
     fields = object_of(keys.get("fields"))
-    rows = next((keys[key] for key in ("rows", "keyed", "lists") if key in keys), "")
     task = fields.get("task", "")
-    drop = (
-        "the default, 0.01 of a rate"
-        if choices.max_drop is None
-        else f"{choices.max_drop:g}"
-    )
-    decided = {
-        "rows": str(rows) or "as the file has them",
-        "task": "/".join(map(str, task)) if isinstance(task, list) else task,
+    if isinstance(task, list):
+        task = "/".join(map(str, task))
+    drop = "the default, 0.01 of a rate"
+    if choices.max_drop is not None:
+        drop = f"{choices.max_drop:g}"
+    decided: JsonObject = {
+        "rows": _rows_key(keys) or "as the file has them",
+        "task": task,
         "reward": fields.get("reward") or found.benchmark.get("reward", ""),
         "max-drop": drop,
     }
     lines = []
     for name, value in decided.items():
-        question = next(
-            (text for path, text in found.questions.items() if path.endswith(name)), ""
-        )
-        shown = f"{value or 'as its format says'}  {question or found.evidence.get(name, '')}"
+        why = _question(found, name) or found.evidence.get(name, "")
+        shown = f"{value or 'as its format says'}  {why}"
         lines.append(visible(f"  {name:9} {shown.rstrip()}  (--{name})"))
     return lines
+
+
+def _rows_key(keys: JsonObject) -> str:
+    """Return the key of ``rollouts:`` that says where the rows are; empty without one."""
+    for key in ("rows", "keyed", "lists"):
+        if key in keys:
+            return str(keys[key])
+    return ""
+
+
+def _question(found: _Survey, name: str) -> str:
+    """Return what is asked about a decision; empty if it is clear."""
+    for path, text in found.questions.items():
+        if path.endswith(name):
+            return text
+    return ""
 
 
 def write_benchmark(
@@ -161,45 +174,61 @@ def write_benchmark(
 ) -> WrittenBenchmark:
     """Write a benchmark file for rollouts of any shape, or for another tool's settings."""
     source = base / pattern
-    is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
     title = "written by evalmetrics init"
-    report: list[str] = []
-    notes: tuple[Note, ...] = ()
-    has_baseline = True
-    settings = migrated(source) if is_yaml else None
-    if is_yaml and settings is None:
-        hint = "give the files of results; of settings those of promptfoo and vLLM are known"
-        raise DataError("this YAML holds no results", file=source.name, hint=hint)
-    if settings is not None:
-        lines = draft_lines(settings.content, settings.comments, {}, [title])
-    else:
-        found = _surveyed(pattern, base, choices or Choices())
-        report = found.report
-        notes = found.notes
-        has_baseline = "baseline" in found.benchmark
-        lines = found.lines(title, comments={})
     name = f"{_name(pattern)}.bench.yaml"
-    text = _joined(lines)
-    try:
-        with (base / name).open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        hint = "change it by hand, or rename it and start anew"
-        raise DataError(
-            "there is such a benchmark file already", file=name, hint=hint
-        ) from None
-    except OSError as error:
-        raise DataError(f"it can't be written: {error.strerror}", file=name) from None
+    if source.suffix in (".yaml", ".yml") and source.is_file():
+        lines = _lines_of_settings(source, title)
+        _write_new(base / name, lines)
+        return WrittenBenchmark(
+            path=base / name,
+            report="",
+            notes=(),
+            open_lines=_open_lines(name, lines),
+            has_baseline=True,
+        )
+    found = _surveyed(pattern, base, choices or Choices())
+    lines = found.lines(title, comments={})
+    _write_new(base / name, lines)
     return WrittenBenchmark(
         path=base / name,
-        report=_joined(report) if report else "",
-        notes=notes,
-        open_lines=tuple(
-            f"{name}:{number}: {line.strip()}"
-            for number, line in enumerate(lines, 1)
-            if f": {OPEN}" in line and not line.startswith("#")
-        ),
-        has_baseline=has_baseline,
+        report=_joined(found.report) if found.report else "",
+        notes=found.notes,
+        open_lines=_open_lines(name, lines),
+        has_baseline="baseline" in found.benchmark,
+    )
+
+
+def _lines_of_settings(source: Path, title: str) -> list[str]:
+    """Write the benchmark file for another tool's settings."""
+    settings = migrated(source)
+    if settings is None:
+        hint = "give the files of results; of settings those of promptfoo and vLLM are known"
+        raise DataError("this YAML holds no results", file=source.name, hint=hint)
+    return draft_lines(settings.content, settings.comments, {}, [title])
+
+
+def _write_new(path: Path, lines: Iterable[str]) -> None:
+    """Write a file that is not there yet."""
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(_joined(lines))
+    except FileExistsError:
+        raise DataError(
+            "there is such a benchmark file already",
+            file=path.name,
+            hint="change it by hand, or rename it and start anew",
+        ) from None
+    except OSError as error:
+        message = f"it can't be written: {error.strerror}"
+        raise DataError(message, file=path.name) from None
+
+
+def _open_lines(name: str, lines: Iterable[str]) -> tuple[str, ...]:
+    """List the lines that a person has to fill in, each with its place."""
+    return tuple(
+        f"{name}:{number}: {line.strip()}"
+        for number, line in enumerate(lines, 1)
+        if f": {OPEN}" in line and not line.startswith("#")
     )
 
 
@@ -218,11 +247,8 @@ def _surveyed(pattern: str, base: Path, choices: Choices) -> _Survey:
         hint = "write its limit into the file, or give results of several tasks"
         message = "--max-drop is for a baseline, and a summary is gated by a threshold"
         raise DataError(message, hint=hint)
-    settings = baseline if isinstance(baseline, dict) else {}
-    benchmark = {
-        **found.benchmark,
-        "baseline": {**settings, "max_drop": choices.max_drop},
-    }
+    settings = {**object_of(baseline), "max_drop": choices.max_drop}
+    benchmark = {**found.benchmark, "baseline": settings}
     return structs.replace(found, benchmark=benchmark)
 
 
@@ -245,14 +271,17 @@ def _left_out(folder: FolderFiles) -> Iterator[str]:
 
 def _proposed_for(pattern: str, base: Path, choices: Choices) -> _Survey:
     """Propose a benchmark for a file or a glob."""
-    named = FieldMap(
-        task=None if choices.task is None else (choices.task,), reward=choices.reward
-    )
+    task = None
+    if choices.task is not None:
+        task = (choices.task,)
+    named = FieldMap(task=task, reward=choices.reward)
     spec = RolloutsSpec(path=(pattern,), rows=choices.rows, fields=named)
     proposal = Proposal(spec=spec)
     if choices.rows is not None:
         return _read(pattern, base, proposal, load(spec, base, scores=("reward",)))
-    table = None if choices.fields else _own_table(spec, base)
+    table = None
+    if not choices.fields:
+        table = _own_table(spec, base)
     if table is None:
         guess = propose(pattern, base, named)
         if guess is None:  # its format has a loader, which says why it can't be read
@@ -410,7 +439,9 @@ def _is_summary(table: RolloutTable) -> bool:
 
 def _limit(column: NDArray[np.float64], *, is_lower: bool) -> str:
     """Ask for the limit of a summary's number, which is shown."""
-    which = "'<= ...', the most" if is_lower else "'>= ...', the least"
+    which = "'>= ...', the least"
+    if is_lower:
+        which = "'<= ...', the most"
     return f"{which} that you accept; it is {float(column[0]):.4g}"
 
 
@@ -481,29 +512,37 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
         yield f"{source.path}: {kind}{rows}"
     if len(table.sources) > _LISTED:
         yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
-    parts = [*table.by_agent()]
+    parts = list(table.by_agent())
     for agent, part in parts:
-        counts = np.diff(part.offsets)
-        least = counts.min()
-        most = counts.max()
-        each = many(int(most), "rollout")
-        if least < most:
-            each = f"{least} to {each}"
-        of_agent = f"agent {agent}: " if len(parts) > 1 else ""
-        names = listed(in_natural_order(part.tasks), _TASKS_LISTED)
-        yield f"{of_agent}{many(len(part.tasks), 'task')}, {each} each: {names}"
+        line = _tasks_of(part)
+        yield f"agent {agent}: {line}" if len(parts) > 1 else line
     width = max(map(len, table.scores), default=0)
     for name, column in table.scores.items():
-        given = column[np.isfinite(column)]
-        values = "nothing but missing values"
-        if len(given):
-            values = (
-                f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
-            )
-            if len(given) < len(column):
-                values += f", {len(column) - len(given)} missing"
-        mark = "  <- the reward" if name == reward else ""
-        yield f"  {name:{width}}  {values}{mark}"
+        line = f"  {name:{width}}  {_values_of(column)}"
+        yield f"{line}  <- the reward" if name == reward else line
+
+
+def _tasks_of(part: RolloutTable) -> str:
+    """Describe the tasks of an agent: how many, with how many rollouts each, and the first."""
+    counts = np.diff(part.offsets)
+    least = counts.min()
+    most = counts.max()
+    each = many(int(most), "rollout")
+    if least < most:
+        each = f"{least} to {each}"
+    names = listed(in_natural_order(part.tasks), _TASKS_LISTED)
+    return f"{many(len(part.tasks), 'task')}, {each} each: {names}"
+
+
+def _values_of(column: NDArray[np.float64]) -> str:
+    """Describe the values of a score."""
+    given = column[np.isfinite(column)]
+    if not len(given):
+        return "nothing but missing values"
+    values = f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
+    if len(given) < len(column):
+        values += f", {len(column) - len(given)} missing"
+    return values
 
 
 def _kind_of(path: Path) -> str:

@@ -7,6 +7,7 @@ import io
 import re
 import sys
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 INDEX: Final = "_index"  # the unnamed first column of pandas, which is no score
 _ROWS: Final = 1 << 15  # of a chunk
+_DIGITS: Final = 16  # that a float64 does not hold any more
 _WORDS: Final = {
     **dict.fromkeys(("", "null", "none", "na", "n/a")),
     "true": 1,
@@ -74,27 +76,32 @@ class Csv:
                 notes = self._settle_signs(numbers, cells, places, source)
                 for node in self._columns.places.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
-                decoded = {
+                texts = {
                     node: list(map(self._read.get(node, _text), column))
                     for node, column in cells.items()
                     if node.wanted
                 }
-
-                def check(
-                    index: int, block: Sequence[tuple[int, list[str]]] = block
-                ) -> None:
-                    place, row = block[index]
-                    record: Record = {
-                        node: self._read.get(node, _number)(cell)
-                        for node, cell in zip(nodes, row, strict=True)
-                    }
-                    self._columns.check(record, source, place)
-
-                chunk = self._columns.chunk(
-                    Values(places, decoded, check, numbers=numbers), source
-                )
+                check = partial(self._check, nodes=nodes, block=block, source=source)
+                values = Values(places, texts, check, numbers=numbers)
+                chunk = self._columns.chunk(values, source)
                 yield structs.replace(chunk, notes=notes)
         self._columns.must_be_clear(source)
+
+    def _check(
+        self,
+        index: int,
+        *,
+        nodes: Sequence[Node],
+        block: Sequence[tuple[int, list[str]]],
+        source: Source,
+    ) -> None:
+        """Refuse a row whose values are invalid."""
+        place, row = block[index]
+        record: Record = {}
+        for node, cell in zip(nodes, row, strict=True):
+            read = self._read.get(node, _number)
+            record[node] = read(cell)
+        self._columns.check(record, source, place)
 
     def _settle_signs(
         self,
@@ -110,22 +117,25 @@ class Csv:
         """
         if self._decimal == ".":
             return []
-        with_dots = [n for n, column in numbers.items() if _has_fractions(column)]
+        with_dots = [node for node, column in numbers.items() if _has_fractions(column)]
         unclear = [node for node in with_dots if are_unclear(cells[node])]
+        stay_text = with_dots
+        if self._decimal is None:
+            stay_text = [node for node in unclear if self._columns.is_needed(node)]
+        for node in stay_text:
+            numbers[node] = _with_texts(numbers[node], cells[node])
+        left_out = [node for node in unclear if node not in stay_text]
+        # in English, and where other cells show it, dots are decimal signs
         has_decimal_dots = len(unclear) < len(with_dots)
+        if not left_out or has_decimal_dots or separates_by_commas(source):
+            return []
         notes: list[Note] = []
-        for node in with_dots:
-            is_needed = self._columns.is_needed(node)
-            if self._decimal == "," or (is_needed and node in unclear):
-                numbers[node] = _with_texts(numbers[node], cells[node])
-            elif node in unclear and not has_decimal_dots:
-                if separates_by_commas(source):
-                    continue  # as in English, where dots are decimal signs
-                numbers[node] = [None] * len(numbers[node])
-                at = next(i for i, cell in enumerate(cells[node]) if "." in cell)
-                text = cells[node][at].strip()
-                place = source.at(int(places[at]))
-                notes.append(UnclearColumn(score=node.key, text=text, at=place))
+        for node in left_out:
+            numbers[node] = [None] * len(numbers[node])
+            first = next(at for at, cell in enumerate(cells[node]) if "." in cell)
+            text = cells[node][first].strip()
+            place = source.at(int(places[first]))
+            notes.append(UnclearColumn(score=node.key, text=text, at=place))
         return notes
 
     def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
@@ -136,8 +146,10 @@ class Csv:
 
 
 def _id(cell: str) -> int | str | None:
-    cell = cell.strip()
-    return int(cell) if _is_whole(cell) else cell or None
+    text = cell.strip()
+    if _is_whole(text):
+        return int(text)
+    return text or None
 
 
 def _text(cell: str) -> str | None:
@@ -146,10 +158,12 @@ def _text(cell: str) -> str | None:
 
 def _number(cell: str) -> float | str | None:
     cell = cell.strip()
-    if _is_whole(cell):
-        return int(cell) if len(cell) < 16 else float(cell)  # digits of a float64
+    if len(cell) < _DIGITS and _is_whole(cell):
+        return int(cell)
+    if "_" in cell:  # Python reads 1_000
+        return cell
     try:
-        return cell if "_" in cell else float(cell)  # Python reads 1_000
+        return float(cell)
     except ValueError:
         return _WORDS.get(cell.lower(), cell)
 
@@ -184,9 +198,8 @@ def _table(
             separator = names_separator[1]
         lines = _Lines(text, source)
         reader = csv.reader(lines, delimiter=separator, strict=True)
-        limit = csv.field_size_limit(
-            sys.maxsize
-        )  # of a cell's length, in the whole process
+        # of a cell's length, in the whole process
+        limit = csv.field_size_limit(sys.maxsize)
         try:
             names = [name.strip() for name in next(reader)]
             if names[:1] in ([""], ["Unnamed: 0"]) and len(names) > 1:

@@ -68,9 +68,10 @@ def _flat(
     name: str, value: JsonValue | Mapping[str, JsonValue]
 ) -> Iterator[tuple[str, JsonValue]]:
     """Flatten settings (``provider id`` -> ``m``), without those that are not set."""
-    if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
-        value = {str(n): each for n, each in enumerate(value)}
-    if isinstance(value, Mapping):
+    if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+        for index, part in enumerate(value):
+            yield from _flat(f"{name} {index}".strip(), part)
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name} {key}".strip(), inner)
     elif value is not None and value not in ("", []):
@@ -80,8 +81,11 @@ def _flat(
 def _wrong_id(
     what: str, path: str | tuple[str, ...] | None, value: JsonValue, rollout: Rollout
 ) -> DataError:
-    key = "" if path is None else f", which {path!r} is to hold,"
-    message = f"the {what}{key} is {shown_json(value, _SHOWN)}"
+    message = f"the {what} is {shown_json(value, _SHOWN)}"
+    if path is not None:
+        message = (
+            f"the {what}, which {path!r} is to hold, is {shown_json(value, _SHOWN)}"
+        )
     hint = f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`"
     return DataError(message, file=rollout.name, hint=hint)
 
@@ -109,6 +113,13 @@ class Rollout(msgspec.Struct, frozen=True):
     content: JsonValue = None
     #: The id that the tool gave to this record alone.
     record_id: str | None = None
+
+
+def _agree(own: float, stated: float) -> bool:
+    """Check whether a number is the one that a tool states: a count exactly, others rounded."""
+    if isinstance(own, int):
+        return own == stated
+    return math.isclose(own, stated, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
 class ChunkBuilder:
@@ -162,7 +173,9 @@ class ChunkBuilder:
 
     def add(self, rollout: Rollout) -> None:
         """Add one rollout; one that has neither a score nor an error was not scored."""
-        grades = rollout.scores if rollout.rewards is None else rollout.rewards
+        grades = list(rollout.scores)
+        if rollout.rewards is not None:
+            grades = list(rollout.rewards)
         scores = self._scores_of(rollout)
         graded = any(scores.get(name) is not None for name in ("reward", *grades))
         task = self._task_of(rollout)
@@ -202,7 +215,9 @@ class ChunkBuilder:
             return None
         failure = self._failure(error, graded=graded)
         self._failures.append(failure)
-        return None if graded or error.of_grader else failure
+        if graded or error.of_grader:
+            return None
+        return failure
 
     def _scores_of(self, rollout: Rollout) -> dict[str, float | None]:
         """Read the scores of a rollout, and those that ``fields:`` maps, as finite numbers."""
@@ -224,7 +239,9 @@ class ChunkBuilder:
         if paths is None:
             return rollout.content
         parts = [json_values.lookup(rollout.record, path) for path in paths]
-        return parts if any(part is not None for part in parts) else None
+        if all(part is None for part in parts):
+            return None
+        return parts
 
     def _failure(self, error: RolloutError, *, graded: bool) -> Failure:
         return Failure(
@@ -244,12 +261,12 @@ class ChunkBuilder:
         """Add what scored; a value that tasks have of their own counts where most have it."""
         entries = [(name, "scores", score) for score in scores]
         for key, value in _flat("", settings):
-            text = (
-                value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-            )
+            text = value
+            if not isinstance(text, str):
+                text = json.dumps(value, sort_keys=True)
             entries.append((name, key, text))
             if own and key.partition(" ")[0] == own:
-                self._of_tasks.add(entries[-1])
+                self._of_tasks.add((name, key, text))
         self._ruler.update(entries)
 
     def compare(
@@ -259,30 +276,28 @@ class ChunkBuilder:
         theirs = json_values.number(stated)
         if theirs is None or not computed:
             return
-        tolerance = 0 if isinstance(computed[0], int) else _TOLERANCE
-        agree = [
-            math.isclose(n, theirs, rel_tol=tolerance, abs_tol=tolerance)
-            for n in computed
-        ]
-        if not any(agree):
-            note = OtherNumberStated(
-                file=where or self._source.shown,
-                claim=claim,
-                stated=theirs,
-                computed=computed[0],
-            )
-            self.notes.append(note)
+        if any(_agree(own, theirs) for own in computed):
+            return
+        note = OtherNumberStated(
+            file=where or self._source.shown,
+            claim=claim,
+            stated=theirs,
+            computed=computed[0],
+        )
+        self.notes.append(note)
 
     def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what measures; of what tasks have of their own, what most have."""
         for entry, count in self._ruler.items():
             if entry not in self._of_tasks or 2 * count > len(self._tasks):
                 yield entry
-            if (
-                entry[1] == "scores"
-            ):  # ``fields:`` takes scores from it, or from an unknown place
-                for name, path in self._paths.items():
-                    if path == entry[2] or path not in self.scores:
-                        yield entry[0], "scores", name
+            scorer, key, score = entry
+            if key != "scores":
+                continue
+            # ``fields:`` takes scores from it, or from an unknown place
+            for name, path in self._paths.items():
+                if path == score or path not in self.scores:
+                    yield scorer, "scores", name
 
     def _ruler_of_derived(self) -> Iterator[tuple[str, str, str]]:
         for derived in self._request.derived:

@@ -29,10 +29,9 @@ def kind_of_values(values: Sequence[JsonValue]) -> str:
     if len(values) < _LONG:
         return ""
     lists = [value for value in held if are_objects(value)]
-    if len(lists) == len(held):
-        first_rows = [rows[0] for rows in lists]
-        return "lists" if _share_a_field(first_rows) else ""
-    return _kind_of_single_values(held)
+    if len(lists) < len(held):
+        return _kind_of_single_values(held)
+    return "lists" if _share_a_field([rows[0] for rows in lists]) else ""
 
 
 def _kind_of_single_values(values: Sequence[JsonValue]) -> str:

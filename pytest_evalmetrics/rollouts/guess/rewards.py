@@ -182,21 +182,25 @@ class RewardChoice(msgspec.Struct, frozen=True):
             return f"{joined} if they are attempts at each task, or one of them?"
         if not self.candidates:
             return self.hint or "no field looks like a reward: name its path"
-        shown = [candidate.shown for candidate in self.candidates[:_SHOWN]]
-        more = len(self.candidates) - len(shown)
-        tail = f", or one of {more} more" if more else ""
-        return f"{' or '.join(shown)}{tail}?"
+        shown = " or ".join(candidate.shown for candidate in self.candidates[:_SHOWN])
+        more = len(self.candidates) - _SHOWN
+        if more > 0:
+            shown += f", or one of {more} more"
+        return f"{shown}?"
 
     @property
     def reason(self) -> str:
         """Why the reward is chosen."""
         if self.chosen is None:
             return f"reward: not clear, {self.question}"
-        named = self.chosen.name is not RewardName.UNKNOWN
-        why = "by its name" if named else "by its values"
+        why = "by its name"
+        if self.chosen.name is RewardName.UNKNOWN:
+            why = "by its values"
+        reason = f"reward: {self.chosen.shown}, {why}"
         others = [candidate.path for candidate in self.candidates[: _SHOWN - 1]]
-        tail = f"; or {', '.join(others)}" if others else ""
-        return f"reward: {self.chosen.shown}, {why}{tail}"
+        if others:
+            reason += f"; or {', '.join(others)}"
+        return reason
 
 
 def choose_reward(
@@ -208,7 +212,9 @@ def choose_reward(
     chosen = choice.chosen
     if not attempts or (chosen is not None and chosen.path not in attempts):
         return choice
-    candidates = choice.candidates if chosen is None else (chosen, *choice.candidates)
+    candidates = choice.candidates
+    if chosen is not None:
+        candidates = (chosen, *candidates)
     return RewardChoice(None, candidates, attempts=attempts)
 
 
@@ -255,7 +261,9 @@ def _candidates(
     """List the fields that may be the reward, the likeliest first."""
     candidates = []
     for path, column in columns.items():
-        candidate = None if path in taken else _candidate(column)
+        if path in taken:
+            continue
+        candidate = _candidate(column)
         if candidate is not None:
             candidates.append(candidate)
     candidates.sort(
@@ -305,7 +313,9 @@ def _doubt(columns: Mapping[str, SeenColumn], reward: RewardCandidate) -> str:
     if direction is not None:
         return f"better as {direction} says, which varies: select rows with where:"
     sign = _sign_of_a_mean(columns, reward)
-    return "" if sign is None else f"with {sign}: a mean over several tasks?"
+    if sign is not None:
+        return f"with {sign}: a mean over several tasks?"
+    return ""
 
 
 def _varying_maximum(
@@ -470,7 +480,9 @@ def _lengths(lists: Sequence[Sequence[JsonValue]]) -> str:
     """Describe lists that may be no attempts."""
     least = min(map(len, lists))
     most = max(map(len, lists))
-    length = str(least) if least == most else f"{least} to {most}"
+    length = f"{least} to {most}"
+    if least == most:
+        length = str(least)
     return f"lists of {length}: attempts, or steps or criteria?"
 
 
@@ -557,7 +569,9 @@ def _share(column: SeenColumn) -> str:
     """Say how many rows have a value, where many have none."""
     given = len(column.given)
     rows = len(column.values)
-    return f", in {given} of {rows} rows" if given < _MOSTLY * rows else ""
+    if given >= _MOSTLY * rows:
+        return ""
+    return f", in {given} of {rows} rows"
 
 
 def _are_identifiers(column: SeenColumn) -> bool:
@@ -618,9 +632,11 @@ def _name_of_words(path: str, words: Mapping[str, Meaning]) -> RewardName:
     """Judge the name of a field of words by what they say: how a run went, or a verdict."""
     name = reward_name(path)
     are_statuses = all(word.is_status or word.points is None for word in words.values())
+    has_worth = any(word.points for word in words.values())
+    if are_statuses and has_worth and name is not RewardName.VERDICT:
+        return RewardName.NEVER
     if are_statuses:
-        has_worth = any(word.points for word in words.values())
-        return name if name is RewardName.VERDICT or not has_worth else RewardName.NEVER
+        return name
     if is_status(path) and _hold_a_verdict(words):
         return RewardName.VERDICT  # status: passed, failed
     return name
@@ -633,9 +649,11 @@ def _points(path: str, meanings: Mapping[str, Meaning]) -> JsonObject:
     are_grades = any(len(t) == 1 and not m.is_known for t, m in meanings.items())
     points: JsonObject = {}
     for text, word in meanings.items():
-        is_known = word.is_known and not (are_grades and len(text) == 1)
-        worth: JsonValue = word.points if is_known else OPEN
+        is_grade = are_grades and len(text) == 1
         if is_turned and word.is_either_way and word.points is not None:
-            worth = 1 - word.points
-        points[text] = worth
+            points[text] = 1 - word.points
+        elif word.is_known and not is_grade:
+            points[text] = word.points
+        else:
+            points[text] = OPEN
     return dict(sorted(points.items()))

@@ -450,7 +450,9 @@ def _with_attempts(
     rows: _Rows, task: str, question: str | None, agent: str | None
 ) -> tuple[tuple[str, ...], str | None]:
     """Find what tells rows of one id apart: attempts, agents, or further parts of the id."""
-    by_agent = [task] if agent is None else [task, agent]
+    by_agent = [task]
+    if agent is not None:
+        by_agent.append(agent)
     sample = _sample(rows, by_agent, task)
     is_apart = rows.are_apart([task]) or rows.are_apart(by_agent)
     if is_apart or sample is not None:

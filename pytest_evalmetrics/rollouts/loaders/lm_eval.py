@@ -51,8 +51,11 @@ class LmEval(ToolLoader):
             yield from _aggregates(builder, Document.of(source, _WHAT), source)
             return
         match = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
-        name = match["task"] if match else None
-        file = f"results_{match['date']}.json" if match else ""
+        name = None
+        file = ""
+        if match is not None:
+            name = match["task"]
+            file = f"results_{match['date']}.json"
         results = Document.beside(source, file, _WHAT)
         documents, repeats = self._documents(source, name, _model(results))
         builder.positional = any(type(task) is int for task in documents)
@@ -146,7 +149,8 @@ def _aggregates(
             continue
         entries = json_values.mapping(stated)
         samples = json_values.number(json_values.lookup(counts.get(task), "effective"))
-        samples = _limit(results) if samples is None else samples
+        if samples is None:
+            samples = _limit(results)
         documents = json_values.number(json_values.lookup(counts.get(task), "original"))
         scores: JsonObject = {}
         names: list[str] = []
@@ -180,7 +184,9 @@ def _aggregates(
 def _limit(results: Document) -> float | None:
     """Read the number of documents that a run was limited to, if its file has no counts."""
     limit = json_values.number(json_values.lookup(results.get("config"), "limit"))
-    return limit if limit is not None and limit >= 1 else None
+    if limit is None or limit < 1:  # a share of the documents
+        return None
+    return limit
 
 
 def _metric_keys(entries: JsonMapping) -> list[str]:
@@ -240,9 +246,11 @@ def _compare(
         column = _column(metric, filter_)
         given = _numbers_of(column, documents.values())
         how = aggregations.get(metric, "mean")
+        claim = f"{key} in {file}"
+        if how.isidentifier() and how != "mean":
+            claim += f" (by {how})"
         if given:
-            by = f" (by {how})" if how.isidentifier() and how != "mean" else ""
-            builder.compare(f"{key} in {file}{by}", value, fmean(given))
+            builder.compare(claim, value, fmean(given))
         stated_direction = json_values.lookup(stated["higher_is_better"], metric)
         _declare_direction(builder, column, stated_direction)
 

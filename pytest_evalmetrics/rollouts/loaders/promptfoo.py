@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
@@ -240,7 +241,8 @@ def _grades(row: JsonMapping) -> Grades:
     if error is not None:
         return Grades(scores=dict.fromkeys(scores), error=error)
     reason = str(grading.get("reason") or "")
-    broken = [leaf for part in parts for leaf in part.leaves if _grader_failed(leaf)]
+    leaves = chain.from_iterable(part.leaves for part in parts)
+    broken = [leaf for leaf in leaves if _grader_failed(leaf)]
     if broken:
         lost = _lost_scores(row, parts)
         reason = str(broken[0].get("reason") or row.get("error") or "")
@@ -248,7 +250,10 @@ def _grades(row: JsonMapping) -> Grades:
         lost = set(_TESTS)
     else:
         return Grades(scores=scores)
-    kept = {name: None if name in lost else value for name, value in scores.items()}
+    kept = dict(scores)
+    for name in scores:
+        if name in lost:
+            kept[name] = None
     error = RolloutError(kind="the grader failed", message=reason, of_grader=True)
     return Grades(scores=kept, error=error)
 

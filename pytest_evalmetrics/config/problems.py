@@ -20,7 +20,7 @@ from pytest_evalmetrics.errors import Problem, did_you_mean
 from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -195,8 +195,64 @@ def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str
         names = " or ".join(f"`{name}:`" for name in above)
         meant = f"it is a key of {names}"
     else:
-        meant = did_you_mean(key, keys, what="keys here")
+        meant = _suggestion(key, keys)
     return f"unknown key {shortened(key, LONG)!r}: {meant}"
+
+
+def _suggestion(key: str, keys: Collection[str]) -> str:
+    """List the known keys behind those that may be meant: of other tools, or of similar names."""
+    folded = key.lower().replace("-", "_")
+    same = [repr(name) for name in _NAMES_ELSEWHERE.get(folded, ()) if name in keys]
+    if not same:
+        return did_you_mean(key, keys, what="keys here")
+    known = ", ".join(sorted(keys))
+    return f"did you mean {' or '.join(same)}? keys here: {known}"
+
+
+# the keys of other tools' files -> the same here, at the same place
+_NAMES_ELSEWHERE = {
+    "generate": ("model", "prompt_template"),
+    "generation": ("model", "prompt_template"),
+    "generator": ("model", "target"),
+    "provider": ("model", "target"),
+    "providers": ("model", "target"),
+    "llm": ("model",),
+    "prompt": ("prompt_template",),
+    "prompts": ("prompt_template",),
+    "tests": ("dataset",),
+    "test_cases": ("dataset",),
+    "data": ("dataset", "rollouts"),
+    "file": ("rollouts", "dataset"),
+    "files": ("rollouts", "dataset"),
+    "path": ("rollouts", "dataset"),
+    "results": ("rollouts",),
+    "runs": ("rollouts",),
+    "assert": ("scorers",),
+    "assertions": ("scorers",),
+    "evaluators": ("scorers",),
+    "graders": ("scorers",),
+    "judges": ("scorers",),
+    "repeat": ("num_samples",),
+    "repeats": ("num_samples",),
+    "num_repeats": ("num_samples",),
+    "epochs": ("num_samples",),
+    "trials": ("num_samples",),
+    "attempts": ("num_samples",),
+    "gate": ("thresholds", "baseline"),
+    "gates": ("thresholds", "baseline"),
+    "regression": ("baseline",),
+    "group_by": ("breakdown",),
+    "slices": ("breakdown",),
+    # of a baseline
+    "tolerance": ("max_drop",),
+    "max_regression": ("max_drop",),
+    "better": ("direction",),
+    # of params
+    "concurrency": ("parallelism",),
+    "max_concurrency": ("parallelism",),
+    "limit": ("limit_samples",),
+    "max_samples": ("limit_samples",),
+}
 
 
 _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here

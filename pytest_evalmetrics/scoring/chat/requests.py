@@ -128,15 +128,20 @@ def _of_messages(
     if system:
         body["system"] = "\n\n".join(system)
     for key, value in keys.items():
-        if key == "max_completion_tokens":
-            body["max_tokens"] = value
-        elif key == "stop":
-            body["stop_sequences"] = [value] if isinstance(value, str) else value
-        elif key == "tools":
-            body["tools"] = [_named_tool(tool) for tool in _items_of(value)]
-        else:
-            body[key] = value
+        name, written = _of_anthropic(key, value)
+        body[name] = written
     return body
+
+
+def _of_anthropic(key: str, value: object) -> tuple[str, object]:
+    """Write a key of chat completions as Anthropic's messages have it."""
+    if key == "max_completion_tokens":
+        return "max_tokens", value
+    if key == "stop":
+        return "stop_sequences", [value] if isinstance(value, str) else value
+    if key == "tools":
+        return "tools", [_named_tool(tool) for tool in _items_of(value)]
+    return key, value
 
 
 def _turns(messages: Sequence[Mapping[str, object]]) -> list[_Turn]:

@@ -343,32 +343,39 @@ Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "s
 
 
 # the events that end a call in a trajectory, and who was called
+_BAD_STEPS = "bad-intermediate_steps"
 _ENDS = {"LLM_END": "model", "TOOL_END": "tool"}
+
+
+def _ended_call(step: object, place: str) -> dict[str, object] | None:
+    """Describe the call that a step ends, with its input and output; None if it ends none."""
+    payload = step.get("payload") if isinstance(step, Mapping) else None
+    if not isinstance(payload, Mapping) or "event_type" not in payload:
+        raise unexpected(_BAD_STEPS, place, step, "payload.event_type")
+    called = _ENDS.get(str(payload["event_type"]))
+    if called is None:
+        return None
+    data = payload.get("data")
+    if not isinstance(data, Mapping):
+        raise RowError(_BAD_STEPS, f"{place}.payload has no data: {shown(payload)}")
+    line: dict[str, object] = {called: payload.get("name") or ""}
+    for key in ("input", "output"):
+        if key in data:
+            line[key] = data[key]
+    return line
 
 
 def _steps(steps: object) -> list[dict[str, object]]:
     """List the steps that end a call of a model or a tool."""
-    kind = "bad-intermediate_steps"
     what = "intermediate_steps"
     if not isinstance(steps, list):
-        raise unexpected(kind, what, steps, "a list")
+        raise unexpected(_BAD_STEPS, what, steps, "a list")
     ended: list[dict[str, object]] = []
-    for at, step in enumerate(steps):
-        payload = step.get("payload") if isinstance(step, Mapping) else None
-        if not isinstance(payload, Mapping) or "event_type" not in payload:
-            raise unexpected(kind, f"{what}[{at}]", step, "payload.event_type")
-        called = _ENDS.get(str(payload["event_type"]))
-        if called is None:
-            continue
-        data = payload.get("data")
-        if not isinstance(data, Mapping):
-            raise RowError(kind, f"{what}[{at}].payload has no data: {shown(payload)}")
-        line: dict[str, object] = {called: payload.get("name") or ""}
-        for key in ("input", "output"):
-            if key in data:
-                line[key] = data[key]
-        ended.append(line)
+    for index, step in enumerate(steps):
+        line = _ended_call(step, f"{what}[{index}]")
+        if line is not None:
+            ended.append(line)
     if not ended:
         missing = "no step that ends a call of a model (LLM_END) or a tool (TOOL_END)"
-        raise RowError(kind, f"{what} has {missing}")
+        raise RowError(_BAD_STEPS, f"{what} has {missing}")
     return ended

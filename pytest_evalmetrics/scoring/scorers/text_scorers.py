@@ -9,7 +9,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -141,7 +141,7 @@ class RougeSpec(PairKeys):
         with needs_extra("text", f"the scorer {self.type}"):
             from rouge_score.rouge_scorer import RougeScorer  # 0.5 s, of an extra
         kinds = ["rouge1", "rouge2", "rouge3", "rougeL"]  # in the order of the scores
-        scorer: Any = RougeScorer(kinds, use_stemmer=True)
+        scorer = RougeScorer(kinds, use_stemmer=True)
 
         def rouge(reference: str, candidate: str) -> dict[str, float]:
             by_kind = scorer.score(reference, candidate)
@@ -177,7 +177,7 @@ class BleuSpec(NamedScores):
         """Make the function that scores a row."""
         with needs_extra("text", f"the scorer {self.type}"):
             from sacrebleu.metrics.bleu import BLEU  # 0.2 s, and of an extra
-        scorer: Any = BLEU(effective_order=True)
+        scorer = BLEU(effective_order=True)
         references = compile_templates(self.references, f"the scorer {self.type}")
         candidate = _candidate(self.candidate, self.type)
 

@@ -10,7 +10,7 @@ import socket
 import ssl
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.scoring.transport import wire
@@ -146,8 +146,8 @@ def _broken_answer(aiohttp: ModuleType, error: Exception, where: str) -> SendFai
 
 def _tls_failure(aiohttp: ModuleType, error: Exception, where: str) -> SendFailure:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        refused: Any = error
-        why = getattr(refused.certificate_error, "verify_message", "") or "not trusted"
+        certificate_error = getattr(error, "certificate_error", None)
+        why = getattr(certificate_error, "verify_message", "") or "not trusted"
         return SendFailure(
             "tls",
             f"the TLS certificate of {where} is refused: {why}",

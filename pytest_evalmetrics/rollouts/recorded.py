@@ -387,8 +387,8 @@ def _read_in_order(
             raise source.error(
                 "the file holds no row", hint="did the run that writes it fail?"
             )
-    built = table.build()
     notes: Sequence[Note] = ()
     if shape is not None and shape.was_used:
         notes = shape.finish()
+    built = table.build()
     return structs.replace(built, notes=(*built.notes, *notes))

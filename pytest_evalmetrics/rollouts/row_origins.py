@@ -65,9 +65,9 @@ class RowOrigins:
         return self._sources[int(np.searchsorted(ends, row, side="right"))]
 
     @property
-    def first_file(self) -> str:
-        """The first file, as a user would write it."""
-        return self._sources[0].shown
+    def first_file(self) -> str | None:
+        """The first file, as a user would write it; None if no file has a row."""
+        return self._sources[0].shown if self._sources else None
 
     @property
     def only_file(self) -> str | None:

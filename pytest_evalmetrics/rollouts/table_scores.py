@@ -91,7 +91,9 @@ class TableScores:
         missing = dict.fromkeys(self._request.scores, _missing(self._rows))
         return {**missing, **scores}
 
-    def add_reward(self, scores: dict[str, NDArray[np.float64]], file: str) -> None:
+    def add_reward(
+        self, scores: dict[str, NDArray[np.float64]], file: str | None
+    ) -> None:
         """Let the only score of a format that has no reward be the reward."""
         is_named = self._request.fields.reward is not None
         is_wanted = "reward" in self._request.scores and not is_named
@@ -107,7 +109,7 @@ class TableScores:
             self._take_as_reward(name, scores, file)
 
     def _take_as_reward(
-        self, name: str, scores: dict[str, NDArray[np.float64]], file: str
+        self, name: str, scores: dict[str, NDArray[np.float64]], file: str | None
     ) -> None:
         """Add a score as the reward, with what a file states of it, and what measures it."""
         if self.directions.get(name) == "lower":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, multimode
-from typing import Annotated, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 from pydantic import Field
@@ -111,7 +111,7 @@ class JudgedScores(Keys):
 
     judge_repeats: int
     # the scores of one judgement
-    base_names: ClassVar[tuple[str, ...]]
+    base_names: ClassVar[Any]
 
     @property
     def judgements(self) -> tuple[str, ...]:

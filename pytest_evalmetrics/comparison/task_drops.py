@@ -59,6 +59,7 @@ class TaskDrops(msgspec.Struct, frozen=True, kw_only=True):
 
 def broken_tasks(
     pairs: Sequence[PairedMetric],
+    as_seen: Sequence[PairedMetric],
     *,
     sign: float,
     alpha: float,
@@ -70,7 +71,11 @@ def broken_tasks(
     Parameters
     ----------
     pairs
-        The rewards of all agents, which share `alpha`.
+        The rewards of all agents, which share `alpha`, against a baseline that is worse
+        by what noise between runs may explain.
+    as_seen
+        The same against the baseline itself. Beside one that was made worse, tasks would
+        improve that did not.
     sign
         1 where a fall is damage, -1 where a rise is.
     alpha
@@ -84,7 +89,7 @@ def broken_tasks(
     total = sum(len(pair.tasks) for pair in pairs)
     needed = rollouts_needed(total, alpha)
     drops = []
-    for pair, own in zip(pairs, tested, strict=True):
+    for pair, own in zip(as_seen, tested, strict=True):
         broken = _broken(own, tested, alpha=alpha, least_drop=least_drop)
         independence = None
         if broken:

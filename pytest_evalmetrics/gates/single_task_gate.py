@@ -100,6 +100,7 @@ def check_tasks_by_rollouts(
     alpha = SHARE * first.alpha / benchmarks
     drops = broken_tasks(
         [_beyond_runs(agent, alpha) for agent in agents],
+        [agent.pair for agent in agents],
         sign=first.sign,
         alpha=alpha,
         least_drop=first.least_drop,

@@ -26,7 +26,7 @@ def varied(tasks, rollouts=10):
 
 def drops_of(before, now, **settings):
     pair = make_pair(before, now)
-    (drops,) = broken_tasks([pair], sign=1.0, alpha=ALPHA, **settings)
+    (drops,) = broken_tasks([pair], [pair], sign=1.0, alpha=ALPHA, **settings)
     return drops
 
 
@@ -85,7 +85,7 @@ def test_a_thousand_rollouts_do_not_underflow():
 
 def test_a_lower_reward_breaks_no_task_where_less_is_better():
     pair = make_pair([passes(10), *varied(20)], [passes(0), *varied(20)])
-    (drops,) = broken_tasks([pair], sign=-1.0, alpha=ALPHA)
+    (drops,) = broken_tasks([pair], [pair], sign=-1.0, alpha=ALPHA)
     assert drops.broken == ()
 
 

@@ -20,7 +20,7 @@ def passes(passed, rollouts=10):
     return [1.0] * passed + [0.0] * (rollouts - passed)
 
 
-def checked(before, now, **settings):
+def checked(before, now, run_noise=None, **settings):
     tasks = TasksToTest(
         agent="",
         reward="reward",
@@ -28,6 +28,7 @@ def checked(before, now, **settings):
         sign=1.0,
         alpha=0.01,
         least_drop=0.01,
+        run_noise=run_noise,
     )
     (check,) = check_tasks_by_rollouts([tasks], **settings)
     return check
@@ -45,6 +46,13 @@ def test_a_broken_task_fails_by_name():
     assert "1 of 70 tasks got worse by their rollouts: 0 (1 to 0.1, p = " in (
         sentences.reason_of(check)
     )
+
+
+def test_beyond_the_noise_between_runs_a_broken_task_fails_and_no_other_improves():
+    # less 22 points, as runs may differ, 57 % of passes would be 35 %
+    before = [passes(100, rollouts=100), *[passes(57, rollouts=100)] * 69]
+    now = [passes(0, rollouts=40), *[passes(26, rollouts=40)] * 69]
+    assert checked(before, now, run_noise=0.05).verdict is Verdict.FAIL
 
 
 def test_without_a_task_that_varies_three_that_break_warn():

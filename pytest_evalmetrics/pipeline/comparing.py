@@ -61,18 +61,19 @@ from pytest_evalmetrics.pipeline.reducing import AgentRun, without
 from pytest_evalmetrics.spec import Benchmark, Count, metric_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.comparison import Runs
     from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.notes import Note
-    from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable
+    from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable, TaskId
     from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
     from pytest_evalmetrics.pipeline.references import Reference
 
 # a metric that is to be judged by a test, or what it came to without one
 Judgeable: TypeAlias = Gated | Check
+_LEAST_IN_ALL = 0.5  # of the tasks: those that all runs of a baseline have
 _FEW_RUNS = 4  # from so many on, runs find drops of ten points and less
 _LIMITED = (  # rules whose max_drop decides
     RuleName.RELATIVE,
@@ -335,8 +336,8 @@ def _runs_of_reward(
     runs = None
     if len(pairings) > 1:
         mean_reward = pairings[0].plan.names.bind("mean_reward")
-        pairs = [of_run.pair(mean_reward) for of_run in pairings]
-        if any(len(one.tasks) != len(pair.tasks) for one in pairs):
+        pairs = _pairs_of_runs(terms.benchmark, mean_reward, pair, pairings)
+        if pairs is None:
             return None
         runs = runs_of(pairs, pooled=True, is_rate=pair.bounded)
     agent = run.result.agent
@@ -545,9 +546,10 @@ def comparison_input(
     is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
     runs = None
     if len(pairings) > 1:
-        pairs = [of_run.pair(metric) for of_run in pairings]
-        if any(len(paired.tasks) != len(pair.tasks) for paired in pairs):
-            counts = ", ".join(str(len(paired.tasks)) for paired in pairs)
+        pairs = _pairs_of_runs(benchmark, metric, pair, pairings)
+        if pairs is None:
+            held = [len(of_run.pair(metric).tasks) for of_run in pairings]
+            counts = ", ".join(map(str, held))
             raise BaselineError(
                 f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
             )
@@ -563,6 +565,41 @@ def comparison_input(
         is_rate=is_rate,
         gate_id=f"{benchmark.spec.name}::{agent}",
         independent=benchmark.spec.independent,
+    )
+
+
+def _pairs_of_runs(
+    benchmark: Benchmark,
+    metric: metrics.BoundMetric,
+    pair: PairedMetric,
+    pairings: Sequence[metrics.Pairing],
+) -> list[PairedMetric] | None:
+    """Pair each run of the baseline, over the same tasks.
+
+    Where the benchmark file says that rewards or tasks may be missing, these are the tasks
+    that all runs have a value of. None if they hold other tasks, or have few in common.
+    """
+    pairs = [of_run.pair(metric) for of_run in pairings]
+    if all(len(of_run.tasks) == len(pair.tasks) for of_run in pairs):
+        return pairs
+    in_all = set(pair.tasks)
+    for of_run in pairs:
+        in_all.intersection_update(of_run.tasks)
+    if not _may_lose(benchmark) or len(in_all) < _LEAST_IN_ALL * len(pair.tasks):
+        return None
+    return [_over(pairing, in_all).pair(metric) for pairing in pairings]
+
+
+def _over(pairing: metrics.Pairing, tasks: Collection[TaskId]) -> metrics.Pairing:
+    """Leave out all other tasks on both sides."""
+    names = pairing.current.tasks
+    kept = np.array([task in tasks for task in names], dtype=bool)
+    others = {str(task) for task in names if task not in tasks}
+    return structs.replace(
+        pairing,
+        current=without(pairing.current, others),
+        baseline=without(pairing.baseline, others),
+        expected=pairing.expected[kept],
     )
 
 

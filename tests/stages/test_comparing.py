@@ -1,5 +1,6 @@
 """Compare: each agent's rollouts paired with those of its reference."""
 
+import pytest
 from stages.making import FIELDS, against, benchmark, load, write_rows
 
 from pytest_evalmetrics.gates import Gated
@@ -204,6 +205,29 @@ def test_several_runs_are_paired_one_by_one_for_the_noise_between_them(tmp_path)
     (gated,) = one(benchmark(tmp_path, keys)).judgeable
     assert gated.compared.runs.values == (1, 0.5)
     assert gated.compared.pair.value_baseline == 0.75
+
+
+def test_runs_of_which_rewards_are_missing_are_compared_over_the_tasks_of_all(tmp_path):
+    write_rows(tmp_path, "old1.jsonl", [[1], [1], [0], [1]])
+    write_rows(tmp_path, "old2.jsonl", [[None], [1], [0], [0]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1], [1], [1]])
+    runs = "[[old1.jsonl], [old2.jsonl]]"
+    expect = "expect: {missing_reward: exclude, max_missing: 50%}\n"
+    keys = f"metrics: [mean_reward]\n{expect}{against(name=runs)}"
+    (gated,) = one(benchmark(tmp_path, keys)).judgeable
+    # of three tasks that both runs have a reward of: two, and one, passed
+    assert gated.compared.runs.values == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert len(gated.compared.pair.tasks) == 4
+
+
+def test_runs_that_lack_tasks_are_compared_where_the_file_allows_it(tmp_path):
+    write_rows(tmp_path, "old1.jsonl", [[1], [1], [0], [1]])
+    write_rows(tmp_path, "old2.jsonl", [[1], [1], [0]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1], [1], [1]])
+    runs = "[[old1.jsonl], [old2.jsonl]]"
+    keys = "metrics: [mean_reward]\n" + against(name=runs, rest=", min_coverage: 70%")
+    (gated,) = one(benchmark(tmp_path, keys)).judgeable
+    assert gated.compared.runs.values == (pytest.approx(2 / 3), pytest.approx(2 / 3))
 
 
 def test_a_drop_of_a_rate_by_one_or_more_can_never_fail(tmp_path):

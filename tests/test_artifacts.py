@@ -106,7 +106,7 @@ def test_a_report_with_skipped_benchmarks_has_the_schema_that_is_printed(skippin
     skipping.run()
     schema = json.loads(skipping.run("--evalmetrics-schema=report").stdout.str())
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(skipping.report(), schema)
+    assert jsonschema.Draft202012Validator(schema).is_valid(skipping.report())
 
 
 def test_skipped_benchmarks_are_shown_and_nothing_in_a_reason_is_a_command(skipping):

@@ -194,22 +194,32 @@ def test_what_is_printed_fits_the_terminal(capsys, monkeypatch, columns):
     assert "mean_reward fell from" in text
 
 
-@pytest.mark.parametrize("style", ["markdown", "html"])
-def test_formats(runs, capsys, style):
-    (runs / "a|b<i>").mkdir()
-    save(runs / "a|b<i>" / "x.jsonl", NEARLY)
-    names = ["before.jsonl", "a|b<i>", "after.jsonl"]
-    assert main(["compare", *names, *ASKED, "--format", style]) == 1
-    text = capsys.readouterr().out
-    if style == "html":
-        static = text.partition("<main")[2].partition("</main>")[0]
-        assert "a|b&lt;i&gt;" in static
-        assert static.count("<td>FAIL</td>") == 1
-        assert '"id":"after.jsonl (2)"' in text
-    else:
-        head, line, *rows = text.split("\n\n")[1].splitlines()
-        assert head.count("|") == line.count("|") == rows[1].count("|")
-        assert "a\\|b\\<i\\>" in rows[0]
+@pytest.fixture
+def formatted(runs, capsys):
+    """Compare three runs, of which one has a name with marks, in a format."""
+
+    def compare(style):
+        (runs / "a|b<i>").mkdir()
+        save(runs / "a|b<i>" / "x.jsonl", NEARLY)
+        names = ["before.jsonl", "a|b<i>", "after.jsonl"]
+        assert main(["compare", *names, *ASKED, "--format", style]) == 1
+        return capsys.readouterr().out
+
+    return compare
+
+
+def test_a_page_escapes_names_and_shows_the_failure(formatted):
+    text = formatted("html")
+    static = text.partition("<main")[2].partition("</main>")[0]
+    assert "a|b&lt;i&gt;" in static
+    assert static.count("<td>FAIL</td>") == 1
+    assert '"id":"after.jsonl (2)"' in text
+
+
+def test_a_table_in_markdown_escapes_names(formatted):
+    head, line, *rows = formatted("markdown").split("\n\n")[1].splitlines()
+    assert head.count("|") == line.count("|") == rows[1].count("|")
+    assert "a\\|b\\<i\\>" in rows[0]
 
 
 def test_reports_are_compared_by_benchmark_and_agent(project, compared, capsys):

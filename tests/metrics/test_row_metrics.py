@@ -189,22 +189,38 @@ def test_ratings_solve_the_equations_of_bradley_and_terry(measured):
         assert expected == pytest.approx(seen, abs=1e-9)
 
 
+DRAWN = np.random.default_rng(23).exponential(1, 300)
+
+
+def percentile(measured, q):
+    name = f"p{q}/x"
+    return measured({"x": DRAWN.tolist()}, also=[name]).estimates[name]
+
+
 @pytest.mark.parametrize("q", [1, 50, 95, 99])
-def test_percentiles_and_sums_against_numpy(measured, q):
-    x = RNG.exponential(1, 300)
-    estimates = measured({"x": x.tolist()}, also=[f"p{q}/x", "sum/x"]).estimates
-    assert estimates[f"p{q}/x"].value == pytest.approx(
-        np.quantile(x, q / 100), rel=1e-12
-    )
-    assert estimates["sum/x"].value == pytest.approx(x.sum(), rel=1e-12)
-    interval = estimates[f"p{q}/x"].interval
-    if q in (1, 99):
-        assert interval is None
-        assert "too few" in estimates[f"p{q}/x"].reason
-        return
+def test_a_percentile_is_numpys(measured, q):
+    expected = pytest.approx(np.quantile(DRAWN, q / 100), rel=1e-12)
+    assert percentile(measured, q).value == expected
+
+
+def test_a_sum_is_numpys(measured):
+    estimates = measured({"x": DRAWN.tolist()}, also=["sum/x"]).estimates
+    assert estimates["sum/x"].value == pytest.approx(DRAWN.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("q", [50, 95])
+def test_the_interval_of_a_percentile_is_scipys(measured, q):
+    interval = percentile(measured, q).interval
+    theirs = oracle.quantile_test(DRAWN, p=q / 100).confidence_interval(0.95)
     assert interval.method == "order statistics"
-    theirs = oracle.quantile_test(x, p=q / 100).confidence_interval(0.95)
     assert (interval.low, interval.high) == pytest.approx((theirs.low, theirs.high))
+
+
+@pytest.mark.parametrize("q", [1, 99])
+def test_a_percentile_of_few_values_beyond_it_has_no_interval(measured, q):
+    estimate = percentile(measured, q)
+    assert estimate.interval is None
+    assert "too few" in estimate.reason
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 3), (2, 3), (3, 3), (4, 6)])

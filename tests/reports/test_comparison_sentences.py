@@ -6,6 +6,7 @@ from msgspec import structs
 from pytest_evalmetrics.model import reasons as kinds
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import (
+    ComparisonFacts,
     FewRuns,
     RuleName,
     RuleSettings,
@@ -13,6 +14,7 @@ from pytest_evalmetrics.model.comparison import (
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports.sentences import hint_of, reason_of
+from pytest_evalmetrics.reports.sentences.comparisons import names_metric, values_text
 
 RULE = RuleSettings(
     rule=RuleName.PRACTICAL,
@@ -411,3 +413,96 @@ def test_a_rule_of_ones_own_that_warns_leaves_the_way_out_open():
     warned = check(kinds.OwnRule(words="x"), verdict=Verdict.WARN)
     assert ACCEPT in hint_of(failed)
     assert ACCEPT not in hint_of(warned)
+
+
+SLICE = kinds.WorseSlice(
+    name="mean_reward[lang=de]",
+    before=0.9,
+    now=0.6,
+    p=0.0004,
+    tasks=20,
+    worse=2,
+    worst=("t3", "t7"),
+)
+TASK = kinds.WorseTask(task="t3", before=1.0, now=0.25, p=0.00031, log10_p=-3.5)
+SINGLE_TASKS = {
+    "a slice": (
+        kinds.WorseSlices(slices=(SLICE,), count=1, of=4),
+        (
+            "1 of 4 slices got worse: mean_reward[lang=de] (0.9 to 0.6, p = 0.0004; 2 of its 20 "
+            "tasks: t3, t7)"
+        ),
+    ),
+    "a task": (
+        kinds.WorseTasks(tasks=(TASK,), count=1, of=30, reward="reward"),
+        "1 of 30 tasks got worse by their rollouts: t3 (1 to 0.25, p = 0.00031)",
+    ),
+    "a task beyond the smallest number": (
+        kinds.WorseTasks(
+            tasks=(structs.replace(TASK, p=0.0, log10_p=-412.3),),
+            count=1,
+            of=30,
+            reward="reward",
+        ),
+        "1 of 30 tasks got worse by their rollouts: t3 (1 to 0.25, p = 1e-413)",
+    ),
+    "must_pass": (
+        kinds.MustPassFailed(tasks=(kinds.PassCount("t1", 1, 4),), count=1, of=2),
+        "1 of 2 tasks of must_pass failed: t1 (1 of 4 rollouts pass)",
+    ),
+    "in quarantine": (
+        kinds.Quarantined(
+            kinds.PassCount("t1", 1, 4), until="2026-12-31", why="flaky", is_over=False
+        ),
+        "task t1 is measured and not gated until 2026-12-31: flaky; 1 of 4 rollouts pass",
+    ),
+    "after its quarantine": (
+        kinds.Quarantined(
+            kinds.PassCount("t1", 1, 4), until="2026-01-31", why="flaky", is_over=True
+        ),
+        "the quarantine of task t1 ended on 2026-01-31: flaky; 1 of 4 rollouts pass",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SINGLE_TASKS)
+def test_each_reason_about_tasks_has_its_sentence(case):
+    reason, text = SINGLE_TASKS[case]
+    assert reason_of(check(reason)) == text
+
+
+FACTS = ComparisonFacts(baseline=0.5, current=0.4, drop=0.1, tasks=20)
+
+
+@pytest.mark.parametrize(
+    ("current", "text"),
+    [
+        (0.4, "pass@1 fell from 0.5 to 0.4"),
+        (0.6, "pass@1 rose from 0.5 to 0.6"),
+        (0.5, "pass@1 went from 0.5 to 0.5"),
+    ],
+)
+def test_both_values_are_given_with_the_way_they_went(current, text):
+    facts = structs.replace(FACTS, current=current)
+    assert values_text("pass@1", facts) == text
+
+
+NOTHING_COMMON = kinds.NothingInCommon("pass@1", excluded=0)
+SMALL = kinds.SmallDrop(p=0.001, max_drop=0.01)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "facts", "is_named"),
+    [
+        (Verdict.FAIL, SMALL, FACTS, True),
+        (Verdict.PASS, SMALL, FACTS, False),
+        (Verdict.FAIL, SMALL, None, False),
+        (Verdict.FAIL, SMALL, structs.replace(FACTS, tasks=0), False),
+        (Verdict.INCONCLUSIVE, NOTHING_COMMON, FACTS, True),
+    ],
+)
+def test_the_sentence_of_a_change_begins_with_its_metric(
+    verdict, reason, facts, is_named
+):
+    judged = check(reason, verdict=verdict, comparison=facts)
+    assert names_metric(judged) is is_named

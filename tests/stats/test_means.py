@@ -158,10 +158,11 @@ def test_the_clustered_test(side):
     assert (result.low, result.high) == pytest.approx(
         tuple(fit.conf_int()[0]), rel=1e-9
     )
-    if side == "two-sided":
-        assert result.p == pytest.approx(fit.pvalues[0], rel=1e-9)
-    else:
-        assert result.p == pytest.approx(oracle.t.sf(fit.tvalues[0], 9), rel=1e-9)
+    p_of_side = {
+        "two-sided": fit.pvalues[0],
+        "greater": oracle.t.sf(fit.tvalues[0], 9),
+    }
+    assert result.p == pytest.approx(p_of_side[side], rel=1e-9)
     assert (result.df, result.units) == (pytest.approx(9), 10)
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _TASKS_NAMED = 10  # on a line
 _REWARDS = 8  # of a task
+_LOSSES_NAMED = 3  # metrics with what they see, on a benchmark's line
 _TESTING = (RuleName.PRACTICAL, RuleName.STATISTICAL)
 # reasons that the numbers of a check don't show
 _BEHIND_NUMBERS = (HiddenDrop, LostWhereItFails, MissingDecide)
@@ -335,20 +336,32 @@ def count_in_quarantine(checks: Iterable[Check]) -> int:
 
 
 def seen_losses(checks: Iterable[Check]) -> str:
-    """Say from which size on the gates that pass would have seen a loss; empty if unknown."""
-    drops = []
+    """Say from which size on the gates that pass would have seen a loss; empty if unknown.
+
+    Metrics have units of their own: only those that see the same are told together.
+    """
+    drops: dict[str, list[float]] = {}
     for check in checks:
         facts = check.comparison
         passes = check.verdict is Verdict.PASS
         if passes and facts is not None and facts.detectable_drop:
-            drops.append(facts.detectable_drop)
-    if not drops:
+            drops.setdefault(check.name, []).append(facts.detectable_drop)
+    seen = {name: _range_of_losses(sizes) for name, sizes in drops.items()}
+    if not seen:
         return ""
-    least = size_of_loss(min(drops))
-    most = size_of_loss(max(drops))
+    if len(set(seen.values())) == 1:
+        return f"sees losses from {seen.popitem()[1]} on"
+    named = [f"{losses} of {name}" for name, losses in seen.items()]
+    return f"sees losses from {listed(named, _LOSSES_NAMED)} on"
+
+
+def _range_of_losses(sizes: Sequence[float]) -> str:
+    """Write the smallest and the largest of the agents' losses; one where they are alike."""
+    least = size_of_loss(min(sizes))
+    most = size_of_loss(max(sizes))
     if least == most:
-        return f"sees losses from {least} on"
-    return f"sees losses from {least} to {most} on"
+        return least
+    return f"{least} to {most}"
 
 
 def task_counts(check: Check) -> tuple[int, int, int] | None:

@@ -393,8 +393,15 @@ def test_the_changes_are_drawn_on_one_scale(capsys, monkeypatch):
     assert [line.split()[0] for line in drawn] == ["after.jsonl", "nearly.jsonl"]
     zero = {line.index("│") for line in drawn if "│" in line}
     assert len(zero) == 1
-    # at the margin, where it is not one more mark below the drawings
-    assert lines[lines.index(drawn[-1]) + 1] == "│ no change"
+    assert drawn[0].endswith("  │ no change")
+
+
+def test_the_mark_of_no_change_is_explained_below_where_there_is_no_room(
+    capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "60")
+    main(["compare", "before.jsonl", "after.jsonl", *ASKED])
+    assert "│ no change" in capsys.readouterr().out.splitlines()
 
 
 def test_tasks_that_the_first_run_lacks_are_named_and_causes_follow_the_loss(

@@ -242,8 +242,16 @@ def _drawn(differences: Sequence[Difference], width: int) -> list[str]:
         for picture in of_metric:
             interval = drawing.drawn(picture, scale, strokes)
             lines.append(f"{padded(picture.label, columns)}  {interval}")
-    # in no picture's columns, where it would be a mark
-    return [*lines, f"{strokes.zero} no change"]
+    return _with_legend(lines, f"{strokes.zero} no change", width)
+
+
+def _with_legend(lines: Sequence[str], legend: str, width: int) -> list[str]:
+    """Explain a mark behind the first picture; where there is no room, below them all."""
+    longest = max(map(columns_of, lines))
+    if longest + columns_of(f"  {legend}") > width:
+        return [*lines, legend]
+    first, *others = lines
+    return [f"{padded(first, longest)}  {legend}", *others]
 
 
 def _picture(difference: Difference, width: int) -> Picture | None:

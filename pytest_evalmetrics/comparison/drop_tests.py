@@ -66,6 +66,7 @@ class DropTest(msgspec.Struct, frozen=True, kw_only=True):
     by_rollouts: bool = False
     proven: tuple[TaskId, ...] = ()
     draws: int = 0
+    seed: int = 0  # of these draws
     # of a swapped metric: how many tasks it rests on, the unequal as fewer
     carriers: float = 0.0
     untested: Untestable | None = None
@@ -252,11 +253,13 @@ def _test_unchanged(damage: TaskDamage) -> DropTest:
 
 
 def _test_swapped(damage: TaskDamage) -> DropTest:
-    test = swap_test(damage, seed=gate_seed(damage.given))
+    seed = gate_seed(damage.given)
+    test = swap_test(damage, seed=seed)
     return DropTest(
         result=test.result,
         influence=test.influence,
         draws=test.draws,
+        seed=seed,
         carriers=test.carriers,
     )
 

@@ -122,9 +122,9 @@ def measure_damage(given: ComparisonInput) -> TaskDamage:
     unusable = None
     try:
         before, now = _task_values(pair)
-        gaps = stats.paired_differences(before, now)
-        # without -0
-        values = given.rule.sign * gaps + 0.0
+        values = stats.paired_differences(before, now)
+        values *= given.rule.sign
+        values += 0.0  # without -0
     except stats.StatsError as error:
         values = np.zeros(len(pair.tasks))
         unusable = Untestable(cause="words", words=str(error))

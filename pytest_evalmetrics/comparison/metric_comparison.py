@@ -12,7 +12,7 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.collapses import had_most_to_lose, tasks_with_room
 from pytest_evalmetrics.comparison.detectable_drop import detectable_drop
 from pytest_evalmetrics.comparison.drop_tests import test_drop
-from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
+from pytest_evalmetrics.comparison.inputs import measure_damage
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL
 from pytest_evalmetrics.comparison.noise_scale import scale_of
 from pytest_evalmetrics.comparison.run_noise import (
@@ -102,7 +102,7 @@ def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
         p_tasks=test.result.p,
         unseen_run_sd=_unseen_run_noise(damage, test.result, noise),
         improved=_is_improved(result, damage),
-        seed=gate_seed(given) if test.draws else 0,
+        seed=test.seed if test.draws else 0,
         typical=typical_drop(damage),
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.grouped_quantiles import GroupedValues
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.comparison import TestResult
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.comparison.inputs import TaskDamage
-    from pytest_evalmetrics.model.comparison import Floats, Ints
+    from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
 
 # tasks up to which each is swapped alone; more are swapped in random groups
 _ONE_BY_ONE = 512
@@ -40,6 +41,10 @@ _COUNTS = (500, 2_000, 10_000)
 _LARGE_COUNTS = (100, 2_000)
 _MOST_RESAMPLED = 20_000  # tasks
 _RESAMPLED = 499  # times
+# values from which on it takes less time to sort those of both sides once
+_MANY_VALUES = 4_096
+# tasks up to which those that are drawn are counted; more are drawn one by one
+_MOST_COUNTED = 2_048
 _ENUMERATED = 10  # most units whose swaps are all enumerated
 _DISTINCT = 2_048  # most pairs of values that are counted instead of listed
 _CELLS = 30_000  # of arrays that a cache holds
@@ -283,12 +288,10 @@ def _swaps_of(damage: TaskDamage, rng: np.random.Generator) -> Swaps:
 class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks, clusters or random groups of tasks, which change sides one by one."""
 
-    # of indices into both sides' tasks, see `PairedMetric`, times the sign of damage
-    difference: Callable[[Ints, Ints], Floats]
+    drop_of: DropOfUnits
+    redrawn: RedrawnTasks
     units: int
-    codes: Ints  # each task's unit, shape (tasks,)
     clusters: Ints | None
-    resampled: Ints | None  # each task's cluster that is drawn, or None, shape (tasks,)
     observed: SwappedDrop
     of_tasks: Floats
     linear: Floats  # each unit's share of the linear approximation, shape (units,)
@@ -302,34 +305,16 @@ class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
     def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
         """Swap at random, or in every way if there are few."""
         choices = self._choices(rng, count)
-        rows = _rows_in_cache(len(self.codes))
-        parts = [
-            self._swapped(choices[start : start + rows])
-            for start in range(0, len(choices), rows)
-        ]
-        return _with_opposites(parts)
+        swapped = SwapDraws(
+            metric=self.drop_of.swapped(choices),
+            linear=np.where(choices, -self.linear, self.linear).sum(axis=1),
+            total=np.where(choices, -self.totals, self.totals).sum(axis=1),
+        )
+        return _with_opposites([swapped])
 
     def resample(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw tasks, or clusters of them, anew."""
-        tasks = len(self.codes)
-        if self.resampled is None:
-            sizes = _portions(count, width=tasks)
-            return np.concatenate([self._resampled(rng, size) for size in sizes])
-        return stats.reducer_draws(
-            lambda chosen: float(
-                self.difference(chosen[None], chosen[None] + tasks)[0]
-            ),
-            tasks,
-            self.resampled,
-            count,
-            rng,
-        )
-
-    def _resampled(self, rng: np.random.Generator, count: int) -> Floats:
-        tasks = len(self.codes)
-        drawn = rng.integers(0, tasks, size=(count, tasks), dtype=np.int32)
-        places = drawn.astype(np.intp)
-        return self.difference(places, places + tasks)
+        return self.redrawn.drops(rng, count)
 
     def _choices(self, rng: np.random.Generator, count: int) -> NDArray[np.bool_]:
         """Choose the units that change sides, shape (choices, units)."""
@@ -342,33 +327,21 @@ class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
         choices[0] = False
         return choices
 
-    def _swapped(self, choices: NDArray[np.bool_]) -> SwapDraws:
-        tasks = len(self.codes)
-        places = np.arange(tasks)
-        moved = choices[:, self.codes] * tasks
-        return SwapDraws(
-            metric=self.difference(places + moved, places + tasks - moved),
-            linear=np.where(choices, -self.linear, self.linear).sum(axis=1),
-            total=np.where(choices, -self.totals, self.totals).sum(axis=1),
-        )
-
 
 def _unit_swaps(damage: TaskDamage, rng: np.random.Generator) -> UnitSwaps:
     tasks = len(damage.values)
     codes, units = _units_of(damage, rng)
-    difference = _damage_of(damage)
-    places = np.arange(tasks)[None]
-    whole = float(difference(places, places + tasks)[0])
     sizes = np.bincount(codes, minlength=units)
-    pseudo = _pseudo_values(difference, whole, codes=codes, sizes=sizes)
+    drop_of = _drop_of_units(damage, codes, units)
+    whole = drop_of.whole()
+    pseudo = _pseudo_values(drop_of, whole, sizes=sizes)
     linear = pseudo * sizes / tasks
     totals = np.bincount(codes, damage.values, units).astype(np.float64, copy=False)
     return UnitSwaps(
-        difference=difference,
+        drop_of=drop_of,
+        redrawn=_redrawn_tasks(damage),
         units=units,
-        codes=codes,
         clusters=codes if units < tasks else None,
-        resampled=damage.clusters,
         observed=SwappedDrop(
             metric=whole, linear=float(linear.sum()), total=float(totals.sum())
         ),
@@ -391,35 +364,226 @@ def _units_of(damage: TaskDamage, rng: np.random.Generator) -> tuple[Ints, int]:
     return rng.permutation(units)[codes] % groups, groups
 
 
+def _pseudo_values(drop_of: DropOfUnits, whole: float, *, sizes: Ints) -> Floats:
+    """Return the jackknife's pseudo-value of each unit, shape (units,)."""
+    units = len(sizes)
+    if units == 1:  # nothing is left without it
+        return np.full(units, whole)
+    ratios = sizes.sum() / sizes
+    pseudo: Floats = ratios * whole - (ratios - 1) * drop_of.without_each()
+    return pseudo
+
+
+# -- the drop of units that change sides -------------------------------------------------
+
+
+class DropOfUnits(Protocol):
+    """The damage where units are left out, or change sides."""
+
+    def whole(self) -> float:
+        """Return the damage with no side swapped."""
+
+    def without_each(self) -> Floats:
+        """Return the damage of all units but one, shape (units,)."""
+
+    def swapped(self, choices: NDArray[np.bool_]) -> Floats:
+        """Return that of such units swapped, shapes (draws, units) and (draws,)."""
+
+
+def _drop_of_units(damage: TaskDamage, codes: Ints, units: int) -> DropOfUnits:
+    """Compute a metric anew for each choice of units, or find the quantile of many values."""
+    if _is_of_many_values(damage):
+        return _quantile_drop(damage, codes, units)
+    return _ComputedDrop(difference=_damage_of(damage), codes=codes, units=units)
+
+
+def _is_of_many_values(damage: TaskDamage) -> bool:
+    """Check whether a metric is a quantile of so many values that it pays to sort them."""
+    pair = damage.pair
+    values = len(pair.rewards_baseline.values) + len(pair.rewards_current.values)
+    if pair.baseline is not None:
+        values = 2 * len(pair.baseline)
+    return pair.quantile is not None and values >= _MANY_VALUES
+
+
 def _damage_of(damage: TaskDamage) -> Callable[[Ints, Ints], Floats]:
+    """Return the damage of indices into both sides' tasks, see `PairedMetric`."""
     difference = damage.pair.difference
     assert difference is not None  # noqa: S101 - a metric that is no mean has one
     sign = damage.sign
     return lambda first, second: sign * difference(first, second)
 
 
-def _pseudo_values(
-    difference: Callable[[Ints, Ints], Floats],
-    whole: float,
-    *,
-    codes: Ints,
-    sizes: Ints,
-) -> Floats:
-    """Return the jackknife's pseudo-value of each unit, shape (units,)."""
-    tasks = len(codes)
-    units = len(sizes)
-    pseudo = np.full(units, whole)
-    if units == 1:  # nothing is left without it
-        return pseudo
-    places = np.arange(tasks)
-    order = np.argsort(codes, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    for unit in range(units):
-        left = np.delete(places, order[starts[unit] : starts[unit + 1]])[None]
-        ratio = tasks / sizes[unit]
-        without = difference(left, left + tasks)[0]
-        pseudo[unit] = ratio * whole - (ratio - 1) * without
-    return pseudo
+class _ComputedDrop(msgspec.Struct, frozen=True, kw_only=True):
+    """The damage of a metric that is computed anew for each choice of tasks."""
+
+    difference: Callable[[Ints, Ints], Floats]
+    codes: Ints  # each task's unit, shape (tasks,)
+    units: int
+
+    def whole(self) -> float:
+        """Return the damage with no side swapped."""
+        return self._of(np.arange(len(self.codes)))
+
+    def without_each(self) -> Floats:
+        """Return the damage of all units but one, shape (units,)."""
+        places = np.arange(len(self.codes))
+        order = np.argsort(self.codes, kind="stable")
+        sizes = np.bincount(self.codes, minlength=self.units)
+        ends = np.cumsum(sizes)
+        drops = np.empty(self.units)
+        for unit, end in enumerate(ends.tolist()):
+            of_unit = order[end - sizes[unit] : end]
+            drops[unit] = self._of(np.delete(places, of_unit))
+        return drops
+
+    def _of(self, places: Ints) -> float:
+        tasks = len(self.codes)
+        return float(self.difference(places[None], places[None] + tasks)[0])
+
+    def swapped(self, choices: NDArray[np.bool_]) -> Floats:
+        """Return the damage where such units change sides."""
+        tasks = len(self.codes)
+        places = np.arange(tasks)
+        drops = np.empty(len(choices))
+        rows = _rows_in_cache(tasks)
+        for start in range(0, len(choices), rows):
+            moved = choices[start : start + rows, self.codes] * tasks
+            first = places + moved
+            second = places + tasks - moved
+            drops[start : start + rows] = self.difference(first, second)
+        return drops
+
+
+class _QuantileDrop(msgspec.Struct, frozen=True, kw_only=True):
+    """The damage of a quantile, of values that are sorted once."""
+
+    # of the baseline's units, followed by the run's
+    values: GroupedValues
+    share: float  # the quantile
+    units: int
+    sign: float
+
+    def whole(self) -> float:
+        """Return the damage with no side swapped."""
+        return float(self.of_times(np.ones((1, self.units)))[0])
+
+    def without_each(self) -> Floats:
+        """Return the damage of all units but one, shape (units,)."""
+        return self.of_times(1.0 - np.eye(self.units))
+
+    def of_times(self, times: Floats) -> Floats:
+        """Return the damage of units that occur so often, shape (draws, units)."""
+        none = np.zeros_like(times)
+        before = self._quantiles(times, none)
+        now = self._quantiles(none, times)
+        return self.sign * (before - now)
+
+    def _quantiles(self, of_baseline: Floats, of_run: Floats) -> Floats:
+        times = np.concatenate((of_baseline, of_run), axis=1)
+        return self.values.quantiles(times, self.share)
+
+    def swapped(self, choices: NDArray[np.bool_]) -> Floats:
+        """Return the damage where such units change sides."""
+        moved = choices.astype(np.float64)
+        before = self._quantiles(1 - moved, moved)
+        now = self._quantiles(moved, 1 - moved)
+        return self.sign * (before - now)
+
+
+def _quantile_drop(damage: TaskDamage, codes: Ints, units: int) -> _QuantileDrop:
+    pair = damage.pair
+    assert pair.quantile is not None  # noqa: S101 - the caller has asked
+    return _QuantileDrop(
+        values=_grouped_values(pair, codes, units),
+        share=pair.quantile,
+        units=units,
+        sign=damage.sign,
+    )
+
+
+def _grouped_values(pair: PairedMetric, codes: Ints, units: int) -> GroupedValues:
+    """Sort what a quantile is of: the tasks' values, or else all rollouts."""
+    if pair.baseline is not None and pair.current is not None:
+        values = np.concatenate((pair.baseline, pair.current))
+        groups = np.concatenate((codes, codes + units))
+    else:
+        before = pair.rewards_baseline
+        now = pair.rewards_current
+        values = np.concatenate((before.values, now.values))
+        of_run = np.repeat(codes, now.counts) + units
+        groups = np.concatenate((np.repeat(codes, before.counts), of_run))
+    return GroupedValues.of(values, groups, count=2 * units)
+
+
+# -- tasks that are drawn anew -----------------------------------------------------------
+
+
+class RedrawnTasks(Protocol):
+    """The damage of tasks, or clusters of them, that are drawn anew."""
+
+    def drops(self, rng: np.random.Generator, count: int) -> Floats:
+        """Return the damage of each draw, shape (count,)."""
+
+
+def _redrawn_tasks(damage: TaskDamage) -> RedrawnTasks:
+    tasks = len(damage.values)
+    difference = _damage_of(damage)
+    if damage.clusters is not None:
+        return _RedrawnClusters(difference, damage.clusters)
+    if tasks <= _MOST_COUNTED and _is_of_many_values(damage):
+        one_by_one = np.arange(tasks)
+        return _RedrawnQuantiles(_quantile_drop(damage, one_by_one, tasks), tasks)
+    return _RedrawnOneByOne(difference, tasks)
+
+
+class _RedrawnClusters(msgspec.Struct, frozen=True):
+    difference: Callable[[Ints, Ints], Floats]
+    clusters: Ints  # each task's, shape (tasks,)
+
+    def drops(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw clusters."""
+        tasks = len(self.clusters)
+
+        def drop_of(chosen: Ints) -> float:
+            return float(self.difference(chosen[None], chosen[None] + tasks)[0])
+
+        return stats.reducer_draws(drop_of, tasks, self.clusters, count, rng)
+
+
+class _RedrawnOneByOne(msgspec.Struct, frozen=True):
+    difference: Callable[[Ints, Ints], Floats]
+    tasks: int
+
+    def drops(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw tasks, and compute the metric of them."""
+        parts = []
+        for size in _portions(count, width=self.tasks):
+            places = _drawn(rng, size, self.tasks)
+            parts.append(self.difference(places, places + self.tasks))
+        return np.concatenate(parts)
+
+
+class _RedrawnQuantiles(msgspec.Struct, frozen=True):
+    drop_of: _QuantileDrop  # of single tasks
+    tasks: int
+
+    def drops(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw tasks, and count how often each is drawn."""
+        parts = []
+        for size in _portions(count, width=self.tasks):
+            cells = (
+                _drawn(rng, size, self.tasks) + self.tasks * np.arange(size)[:, None]
+            )
+            times = np.bincount(cells.ravel(), minlength=size * self.tasks)
+            counted = times.reshape(size, self.tasks).astype(np.float64)
+            parts.append(self.drop_of.of_times(counted))
+        return np.concatenate(parts)
+
+
+def _drawn(rng: np.random.Generator, count: int, tasks: int) -> Ints:
+    """Draw as many tasks as there are, so many times, shape (count, tasks)."""
+    return rng.integers(0, tasks, size=(count, tasks), dtype=np.int32).astype(np.intp)
 
 
 class ValueSwaps(msgspec.Struct, frozen=True, kw_only=True):

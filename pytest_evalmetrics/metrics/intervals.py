@@ -163,7 +163,7 @@ class _Observed(msgspec.Struct, frozen=True):
             return reason
         if self.parts is not None and self.parts.combine is None:
             return self._of_mean(self.parts)
-        quantile = getattr(self.metric.target, "quantile", None)
+        quantile = self.metric.quantile
         if quantile is not None and self.clusters is None:
             values = self._independent_values()
             if values is not None:

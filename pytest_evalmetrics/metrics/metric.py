@@ -240,6 +240,12 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         """The rollouts that a task must have; with fewer, but one, `measure` is an error."""
         return int(getattr(self.target, "samples_needed", 0))
 
+    @cached_property
+    def quantile(self) -> float | None:
+        """The quantile that it is, of tasks or of rollouts; None if it is none."""
+        quantile: float | None = getattr(self.target, "quantile", None)
+        return quantile
+
     @property
     def label(self) -> str:
         """Its name in messages."""

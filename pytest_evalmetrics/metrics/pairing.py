@@ -158,10 +158,12 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             shares_of(baseline, wanted_then),
             at=positions(current.tasks, baseline.tasks),
             values=means_of(baseline.rewards),
-            gone=self._places_of_lost(baseline.tasks) if self.lost else (),
+            gone=self._places_of_lost(baseline.tasks),
         )
 
     def _places_of_lost(self, tasks: tuple[TaskId, ...]) -> list[int]:
+        if not self.lost:
+            return []
         return [place for place, task in enumerate(tasks) if str(task) in self.lost]
 
     def may_be_gone_by_chance(self) -> bool:
@@ -502,6 +504,7 @@ def _paired(metric: BoundMetric, common: _Common) -> PairedMetric:
         difference=_difference(metric, then, now),
         reduce=metric.anew,
         combine_weighted=combine_weighted,
+        quantile=metric.quantile,
     )
 
 

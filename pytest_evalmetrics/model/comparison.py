@@ -128,6 +128,9 @@ class PairedMetric(msgspec.Struct, frozen=True):
     # array of shape (draws,), where the metric offers it
     combine_weighted: Callable[[Floats, Floats], Floats] | None = None
     bounded: bool = False  # a rate in [0, 1]
+    # where the metric is this quantile of the tasks' values, or of all rollouts where
+    # it has none of tasks
+    quantile: float | None = None
 
 
 class LostRollouts(msgspec.Struct, frozen=True):

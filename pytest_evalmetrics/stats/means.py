@@ -186,16 +186,16 @@ def sums_of_codes(values: Floats, codes: Ints) -> Floats:
 
 def residuals(values: Floats) -> Floats:
     """Return the distances from the mean; all 0 where they are rounding alone."""
-    return _unless_rounding(values - mean_of(values), _largest(values))
+    return _unless_rounding(values - mean_of(values), largest_size(values))
 
 
-def _largest(values: Floats) -> float:
+def largest_size(values: Floats) -> float:
     """Return the largest size of a value, without a copy of all sizes."""
     return max(float(values.max()), -float(values.min()))
 
 
 def _unless_rounding(rest: Floats, scale: float) -> Floats:
     """Return `rest`, or zeros where all of it is rounding: no standard error."""
-    if _largest(rest) > ROUNDING * scale:
+    if largest_size(rest) > ROUNDING * scale:
         return rest
     return np.zeros_like(rest)

@@ -24,6 +24,7 @@ from pytest_evalmetrics.stats.distributions import (
 from pytest_evalmetrics.stats.means import (
     ROUNDING,
     MeanSE,
+    largest_size,
     mean_se,
     residuals,
     sums_of_codes,
@@ -51,8 +52,16 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
     first = vector(a, "a")
     second = vector(b, "b")
     gap = first - second
-    size = np.maximum(np.abs(first), np.abs(second))
-    gap[np.abs(gap) <= _SAME * size] = 0.0
+    gap += 0.0  # without -0
+    if not gap.size:
+        return gap
+    # of a million tasks few are so close that their own size has to be looked at
+    largest = max(largest_size(first), largest_size(second))
+    is_close = (np.abs(gap) <= _SAME * largest) & (gap != 0)
+    close = np.flatnonzero(is_close)
+    size = np.maximum(np.abs(first[close]), np.abs(second[close]))
+    is_rounding = np.abs(gap[close]) <= _SAME * size
+    gap[close[is_rounding]] = 0.0
     return gap
 
 

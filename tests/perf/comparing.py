@@ -97,6 +97,7 @@ KINDS = (
     Kind(name="median of grades", draw=grades, metrics=("median",)),
     Kind(name="grades", draw=grades, direction="higher"),
     Kind(name="latencies", draw=latencies, direction="lower"),
+    Kind(name="p95 of latencies", draw=latencies, metrics=("p95",), direction="lower"),
 )
 OWN = Kind(
     name="an own metric",

@@ -352,15 +352,18 @@ def _of_small_drop(rule: RuleSettings, p: float) -> Decision:
 
 
 def _of_many_benchmarks(comparison: Comparison) -> Decision:
-    """Judge a drop that is surprising for one benchmark, but not for one of so many."""
+    """Warn of a drop that is surprising for one benchmark, but not for one of so many.
+
+    So does one of tasks so few that they can't be surer: it would be red by chance.
+    """
     rule = comparison.rule
     can_be_surer = 0.5**comparison.units * rule.benchmarks < rule.alpha
-    is_surest = not can_be_surer and not comparison.by_rollouts
     reason = SharedLevel(
-        alpha=rule.alpha, benchmarks=rule.benchmarks, is_surest=is_surest
+        alpha=rule.alpha,
+        benchmarks=rule.benchmarks,
+        is_surest=not can_be_surer and not comparison.by_rollouts,
     )
-    verdict = Verdict.INCONCLUSIVE if is_surest else Verdict.WARN
-    return Decision(verdict, (reason,))
+    return Decision(Verdict.WARN, (reason,))
 
 
 def _is_hidden_by_runs(comparison: Comparison) -> bool:

@@ -296,10 +296,17 @@ def test_a_drop_that_is_sure_among_all_fails():
     assert checked(flips(30, 1, 100), benchmarks=50).verdict is FAIL
 
 
-def test_tasks_that_cannot_be_surer_give_no_verdict():
+def test_a_collapse_of_tasks_that_cannot_be_surer_gives_no_verdict():
     # eight tasks can't be surer than 1 / 256
     check = checked(make_pair([[1.0]] * 8, [[0.0]] * 8), benchmarks=50)
     assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (SharedLevel(alpha=0.01, benchmarks=50, is_surest=True),)
+
+
+def test_a_drop_that_so_few_tasks_cant_show_among_many_benchmarks_warns():
+    # eight unchanged tasks all get worse in one of 256 runs: of 50, that is one in five
+    check = checked(make_pair([[0.9]] * 8, [[0.4]] * 8), benchmarks=50)
+    assert check.verdict is WARN
     assert check.reasons == (SharedLevel(alpha=0.01, benchmarks=50, is_surest=True),)
 
 

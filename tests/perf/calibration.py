@@ -51,6 +51,7 @@ from worlds_of_factors import factors
 from worlds_of_history import history
 from worlds_of_intervals import INTERVALS, intervals
 from worlds_of_losses import losses, ragged
+from worlds_of_more import more
 from worlds_of_verdicts import verdicts
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
@@ -863,6 +864,7 @@ TABLES = (
     early,
     drift,
     random,
+    more,
     confirm,
     *COMPARISONS,
     *INTERVALS,

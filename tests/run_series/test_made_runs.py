@@ -1,0 +1,160 @@
+"""Runs that are made now: which rollouts are asked for, and which run each is of."""
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.model.rollout_table import RolloutTable
+from pytest_evalmetrics.run_series.calibrating import calibrate
+from pytest_evalmetrics.run_series.made_runs import make_runs
+
+ONLINE = """\
+benchmark:
+  name: math
+  dataset: [{q: 1, a: 1}, {q: 2, a: 2}]
+  model: {url: "http://127.0.0.1:9/v1", name: m}
+  prompt_template: "{{ q }}"
+  scorers: [{type: exact_match, reference: "{{ a }}"}]
+  reward: exact-match
+"""
+TASKS = 12
+
+
+def table_of(rewards):
+    """Make a table of rewards, shape (tasks, rollouts)."""
+    tasks, rollouts = rewards.shape
+    return RolloutTable(
+        agents=("a",),
+        agent=np.zeros(rewards.size, dtype=np.int32),
+        tasks=tuple(f"t{task}" for task in range(tasks)),
+        task=np.repeat(np.arange(tasks), rollouts),
+        sample=np.tile(np.arange(rollouts), tasks),
+        scores={"exact-match": rewards.ravel().astype(np.float64)},
+    )
+
+
+class Rows:
+    def __init__(self, table):
+        self.table = table
+
+
+class Evaluated:
+    """As much of an evaluation as is read of it."""
+
+    class result:  # noqa: N801 - a field
+        checks = ()
+
+    def __init__(self, table, *, is_complete=True):
+        self.row_scores = Rows(table)
+        self.baseline = object() if is_complete else None
+
+
+class System:
+    """A system whose answers differ by chance, and what was asked of it."""
+
+    def __init__(self, *, is_complete=True):
+        self.asked = []
+        self.is_complete = is_complete
+
+    def __call__(self, benchmark):
+        self.asked.append(benchmark.spec.num_samples)
+        rng = np.random.default_rng(7)
+        answers = rng.random((TASKS, 40)) < np.linspace(0.2, 0.9, TASKS)[:, None]
+        asked = answers[:, : benchmark.spec.num_samples]
+        return Evaluated(table_of(asked), is_complete=self.is_complete)
+
+
+@pytest.fixture
+def online(tmp_path):
+    """Read a benchmark of a model, with further keys."""
+
+    def read(keys=""):
+        file = tmp_path / "math.bench.yaml"
+        file.write_text(f"{ONLINE}{keys}", encoding="utf-8")
+        (benchmark,) = load_benchmarks(file, shown="math.bench.yaml")
+        return benchmark
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [
+        ("", [1, 2, 3]),
+        ("  num_samples: 4\n", [4, 8, 12]),
+        ("  num_samples: {min: 2, max: 4, stop: early}\n", [4, 8, 12]),
+    ],
+)
+def test_each_run_asks_for_as_many_rollouts_more(online, keys, asked):
+    system = System()
+    make_runs(online(keys), 3, system)
+    assert system.asked == asked
+
+
+def test_rollouts_belong_to_the_run_that_asked_for_them(online):
+    runs = make_runs(online("  num_samples: 2\n"), 3, System())["a"]
+    samples = [sorted(set(run.sample.tolist())) for run in runs]
+    assert samples == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_a_run_that_lacks_rows_is_refused(online):
+    with pytest.raises(DataError) as refused:
+        make_runs(online(), 3, System(is_complete=False))
+    assert refused.value.message == (
+        "run 1 of 3 is not complete: rows are left out on purpose"
+    )
+
+
+def test_recorded_answers_without_a_judge_do_not_vary(tmp_path):
+    file = tmp_path / "math.bench.yaml"
+    file.write_text(
+        "benchmark:\n  name: math\n  rollouts: r\n  scorers: [{type: exact_match}]\n"
+    )
+    (benchmark,) = load_benchmarks(file, shown="math.bench.yaml")
+    with pytest.raises(DataError) as refused:
+        make_runs(benchmark, 3, System())
+    assert refused.value.message == (
+        "nothing of it varies: there is no model, and no judge that repeats"
+    )
+
+
+# -- and their noise -------------------------------------------------------------------------
+
+
+def calibrated(benchmark, count=4):
+    return calibrate(benchmark, count=count, evaluate=System())
+
+
+def test_one_run_shows_no_noise(online):
+    with pytest.raises(DataError) as refused:
+        calibrated(online(), count=1)
+    assert refused.value.message == (
+        "two runs of the unchanged system are needed, better ten"
+    )
+
+
+def test_tasks_that_pass_and_fail_are_named_the_most_uneven_first(online):
+    lines, _, _ = calibrated(online("  num_samples: 4\n  metrics: [mean_reward]\n"))
+    assert lines[0] == (
+        "flaky: 11 of 12 tasks have rollouts that pass and rollouts that fail: t3 (8 of "
+        "16), t5 (7 of 16), t7 (9 of 16), t8 (9 of 16), t4 (6 of 16) and 6 more"
+    )
+
+
+def test_the_chart_of_a_metric_has_its_value_in_each_run(online):
+    benchmark = online("  num_samples: 4\n  metrics: [mean_reward]\n")
+    runs = make_runs(benchmark, 4, System())["a"]
+    means = [float(run.scores["exact-match"].mean()) for run in runs]
+    _, _, (chart,) = calibrated(benchmark)
+    assert chart["agent"] == ""
+    assert chart["metric"] == "mean_reward"
+    assert list(chart["values"]) == pytest.approx(means)
+
+
+def test_a_metric_that_is_no_mean_leaves_the_others_their_noise(online):
+    keys = "  num_samples: 4\n  metrics: [worst_task, mean_reward]\n"
+    lines, _, charts = calibrated(online(keys))
+    none = "worst_task: no mean over tasks, so that its noise can't be told apart"
+    assert none in lines
+    assert [chart["metric"] for chart in charts] == ["mean_reward"]

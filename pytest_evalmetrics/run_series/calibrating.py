@@ -238,7 +238,6 @@ def _checks(
         list(gated.values()),
         acceptance=Acceptance.SNAPSHOT,
         benchmarks=1,
-        look=None,
     )
     return dict(zip(gated, checks, strict=True))
 

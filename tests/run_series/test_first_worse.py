@@ -96,6 +96,16 @@ def test_a_change_between_runs_of_unlike_levels_is_within_a_range():
     assert text.endswith("; 95 % sure: one of thu to fri")
 
 
+def test_a_gradual_change_is_within_a_wide_range():
+    names = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    levels = (0.4, 0.38, 0.3, 0.2, 0.1, 0.02, 0.0)
+    text, _ = worse(series(*levels), names=names)
+    assert text == (
+        "fri is the first worse run, 49.1 % sure: from 0.8189 to 0.5372 over 40 tasks "
+        "(p = 0.0023 that nothing changed); 95 % sure: one of wed to sat"
+    )
+
+
 def test_tasks_that_one_run_lacks_do_not_count():
     long = table([0.8] * TASKS)
     short = table([0.5] * 3, tasks=[0, 1, 2])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
+from pytest_evalmetrics.rollouts.json_text import decode_row
 from pytest_evalmetrics.rollouts.loader import Request
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,

@@ -11,12 +11,8 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_files import (
-    JsonArray,
-    JsonLines,
-    parse,
-    read_document,
-)
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
+from pytest_evalmetrics.rollouts.json_text import parse, read_document
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader
 from pytest_evalmetrics.rollouts.number_texts import are_unclear
 from pytest_evalmetrics.spec.sources import FieldMap

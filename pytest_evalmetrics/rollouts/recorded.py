@@ -18,7 +18,7 @@ from pytest_evalmetrics.errors import (
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.formats import find_loader
-from pytest_evalmetrics.rollouts.json_files import decode_row
+from pytest_evalmetrics.rollouts.json_text import decode_row
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader
 from pytest_evalmetrics.rollouts.repeats import attempts_are_shown
 from pytest_evalmetrics.rollouts.run_sidecars import without_sidecars

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.rollouts.json_files import _split_array
+from pytest_evalmetrics.rollouts.row_blocks import _split_array
 
 ROW = '{"_ng_task_index": 0, "reward": 1.0}'
 inner = st.recursive(

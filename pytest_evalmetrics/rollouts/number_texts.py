@@ -290,11 +290,11 @@ class NumberTexts:
             self._telling.append(cell)
         self._possible = fitting
         self._has_large_numbers |= abs(fitting[0].read(text)) > 1
-        if not PLAIN.fits(text):
-            self._grouped = self._grouped or cell
+        if self._grouped is None and not PLAIN.fits(text):
+            self._grouped = cell
         self._with_decimal_comma |= "," in text and not ENGLISH.fits(text)
-        is_unclear = _with_dot(text) or _with_comma(text)
-        if is_unclear and len(self._unclear) < _CELLS:
+        has_unclear_sign = _with_dot(text) or _with_comma(text)
+        if has_unclear_sign and len(self._unclear) < _CELLS:
             self._unclear.append(cell)
 
     def _see_percent(self, cell: _Cell, source: Source) -> None:

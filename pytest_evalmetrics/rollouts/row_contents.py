@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 from zlib import adler32
 
@@ -45,7 +46,7 @@ class RowContents:
         parts = [
             [values.at(node) for node in nodes if node.kinds] for nodes in self._parts
         ]
-        columns = [_checksums(column) for part in parts for column in part]
+        columns = [_checksums(column) for column in chain.from_iterable(parts)]
         hashes: dict[_AgentTask, str] = {}
         keys = zip(agent, task, strict=True)
         # there are no checksums where no row has a content
@@ -54,13 +55,20 @@ class RowContents:
             checksum = hash(checksums)
             if self._checksums.get(key) == checksum:
                 continue
-            held = [_decoded(part, row) for part in parts]
-            if all(value is None for value in held):
-                continue
-            content = content_hash(question_of(held[0]) if len(held) == 1 else held)
-            self._checksums[key] = checksum
-            hashes[key] = join_versions(hashes.get(key, content), content)
+            content = _content_hash([_decoded(part, row) for part in parts])
+            if content is not None:
+                self._checksums[key] = checksum
+                hashes[key] = join_versions(hashes.get(key, content), content)
         return hashes
+
+
+def _content_hash(parts: list[JsonValue]) -> str | None:
+    """Hash the parts of a content; None if all of them are null."""
+    if all(part is None for part in parts):
+        return None
+    if len(parts) == 1:
+        return content_hash(question_of(parts[0]))
+    return content_hash(parts)
 
 
 def _checksums(column: Sequence[Decoded]) -> list[int]:

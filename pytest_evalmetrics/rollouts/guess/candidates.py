@@ -130,13 +130,13 @@ def _task(
         lists=layout.of_lists,
         are_runs=has_runs,
     )
-    ids = next(filter(_are_ids_of_rows, own.values()), None)
-    is_group = task.paths == (GROUP,) and task.sample is None
-    if ids is not None and is_group and layout.kind is GroupKind.SUBSETS:
-        question = (
-            f"{ids.path} if the next run has the same, {GROUP} if each is one task?"
-        )
-        return open_task(question)
+    if layout.kind is GroupKind.SUBSETS and task.paths == (GROUP,) and not task.sample:
+        for column in own.values():
+            if _are_ids_of_rows(column):
+                ids = column.path
+                return open_task(
+                    f"{ids} if the next run has the same, {GROUP} if each is one task?"
+                )
     if not layout.needs_task:
         task = structs.replace(task, question=question, is_open=bool(question))
     if has_runs:

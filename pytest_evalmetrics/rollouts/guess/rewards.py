@@ -440,28 +440,34 @@ def _of_lists(column: SeenColumn) -> RewardCandidate | None:
     """Judge a field that holds lists; None if they are no lists of verdicts or grades."""
     lists = [value for value in column.given if isinstance(value, list)]
     parts = [part for part in chain.from_iterable(lists) if part is not None]
-    name = reward_name(column.path)
-    if not parts or name is RewardName.NEVER:
+    if not parts or not _may_hold_grades(column, parts):
         return None
-    are_verdicts = all(isinstance(part, bool) for part in parts)
-    if name is RewardName.UNKNOWN and not are_verdicts:
-        return None  # embeddings, log probabilities ...
     if all(isinstance(part, str) for part in parts):
         return _of_lists_of_words(column, parts)
     numbers = [float(part) for part in parts if isinstance(part, int | float)]
     if len(numbers) < len(parts):
         return None
+    shown = "lists of verdicts"
     may_be_parts = _may_be_parts(lists)
-    shown = _lengths(lists) if may_be_parts else "lists of verdicts"
+    if may_be_parts:
+        shown = _lengths(lists)
     return RewardCandidate(
         path=column.path,
-        name=name,
+        name=reward_name(column.path),
         values=column.values,
         shown=f"{column.path} ({shown})",
         is_constant=len(set(numbers)) == 1,
         in_unit_range=min(numbers) >= 0 and max(numbers) <= 1,
         may_be_parts=may_be_parts,
     )
+
+
+def _may_hold_grades(column: SeenColumn, parts: Sequence[JsonValue]) -> bool:
+    """Check lists by their name; without a telling one they are embeddings and the like."""
+    name = reward_name(column.path)
+    if name is RewardName.UNKNOWN:
+        return all(isinstance(part, bool) for part in parts)
+    return name is not RewardName.NEVER
 
 
 def _may_be_parts(lists: Sequence[Sequence[JsonValue]]) -> bool:

@@ -63,7 +63,7 @@ class Format(msgspec.Struct, frozen=True):
 
 def recognise(source: Source) -> Format:
     """Detect a file's format by its content; the last format accepts anything."""
-    return next(each for each in FORMATS if each.recognises(source))
+    return next(known for known in FORMATS if known.recognises(source))
 
 
 def find_loader(name: str | None, source: Source) -> LoaderFactory:
@@ -339,7 +339,7 @@ FORMATS: Final = (
 
 
 def _builtin_loaders(name: str | None) -> dict[str, LoaderFactory]:
-    return {each.name: each.load() for each in FORMATS if name in (None, each.name)}
+    return {known.name: known.load() for known in FORMATS if name in (None, known.name)}
 
 
 loaders.offer(_builtin_loaders)

@@ -9,7 +9,7 @@ import sys
 from contextlib import closing, suppress
 from itertools import cycle, islice, pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 
 import msgspec
 from msgspec import structs
@@ -120,11 +120,18 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
         start = 0
         while start < source.size:
             file.seek(min(start + size, source.size) - 1)
-            while (more := file.readline(ENOUGH)) and not more.endswith(b"\n"):
-                pass
+            _skip_line(file)
             stop = file.tell()
             yield structs.replace(source, span=(start, stop))
             start = stop
+
+
+def _skip_line(file: BinaryIO) -> None:
+    """Read on to the end of a line, in pieces: it may be long."""
+    while True:
+        piece = file.readline(ENOUGH)
+        if not piece or piece.endswith(b"\n"):
+            return
 
 
 class ShardReader:

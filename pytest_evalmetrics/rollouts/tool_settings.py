@@ -51,7 +51,9 @@ def migrated(path: Path) -> MigratedSettings | None:
     ]
     if tasks:
         comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
-        benchmarks: list[JsonValue] = [_given(_lm_eval(t, settings)) for t in tasks]
+        benchmarks: list[JsonValue] = [
+            _given(_lm_eval(task, settings)) for task in tasks
+        ]
         return MigratedSettings({"benchmarks": benchmarks}, comments)
     stated = settings.get("accuracy_threshold")
     if is_number(stated):
@@ -117,7 +119,8 @@ def _lm_eval(task: JsonObject, settings: JsonObject) -> JsonObject:
         "metrics": ["mean_reward"],
         "expect": _expect(settings.get("limit")),
         "thresholds": {
-            f"mean/{s}": {"value": v, "rtol": rtol} for s, v in scores.items()
+            f"mean/{name}": {"value": value, "rtol": rtol}
+            for name, value in scores.items()
         },
     }
 
@@ -126,10 +129,10 @@ def _bounds_of_assertions(settings: JsonObject) -> JsonObject:
     """https://www.promptfoo.dev/docs/configuration/expected-outputs."""
     bounds: dict[str, float] = {}
     for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
-        for each in objects(test.get("assert")):
-            metric = each.get("metric")
-            threshold = each.get("threshold")
-            kind = str(each.get("type"))
+        for assertion in objects(test.get("assert")):
+            metric = assertion.get("metric")
+            threshold = assertion.get("threshold")
+            kind = str(assertion.get("type"))
             if kind in _OF_OTHER_QUANTITIES or kind.startswith("not-"):
                 continue
             if isinstance(metric, str) and is_number(threshold):

@@ -79,7 +79,8 @@ class UnjudgedTasks:
         self._keyed = spec.keyed
         # rows that are selected, put together or numbered can't be completed
         self._may_add = not (spec.where or spec.pivot or spec.fields.sample)
-        self._counts = Counter(ids for row in rows if (ids := self._ids(row.value)))
+        all_ids = [self._ids(row.value) for row in rows]
+        self._counts = Counter(ids for ids in all_ids if ids)
         self._most = max(self._counts.values(), default=1)
         self._forms = set()
         if len(task) == 1:

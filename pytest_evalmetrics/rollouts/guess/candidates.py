@@ -217,7 +217,11 @@ def _json_texts(rows: Sequence[Mapping[str, JsonValue]]) -> tuple[str, ...]:
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     """Choose the layout whose rows explain most: a task and a reward, the outermost first."""
-    rivals = [each for each in candidates if not _is_part_of_a_row(each, candidates)]
+    rivals = [
+        candidate
+        for candidate in candidates
+        if not _is_part_of_a_row(candidate, candidates)
+    ]
 
     def lacks(candidate: Candidate) -> tuple[bool, bool, bool, int]:
         best = candidate.reward.best

@@ -652,7 +652,9 @@ def _points(path: str, meanings: Mapping[str, Meaning]) -> JsonObject:
     """Say what each word is worth; a field such as `failed` turns yes and no around."""
     is_turned = should_be_low(path)
     # C is correct beside I, and a grade beside A and B
-    are_grades = any(len(t) == 1 and not m.is_known for t, m in meanings.items())
+    are_grades = any(
+        len(text) == 1 and not word.is_known for text, word in meanings.items()
+    )
     points: JsonObject = {}
     for text, word in meanings.items():
         is_grade = are_grades and len(text) == 1

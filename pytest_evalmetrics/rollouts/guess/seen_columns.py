@@ -85,7 +85,8 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def are_prose(self) -> bool:
         """Whether most values are texts of several words or of some length, not labels."""
-        prose = [v for v in self.given if isinstance(v, str) and _is_prose(v)]
+        texts = [value for value in self.given if isinstance(value, str)]
+        prose = [text for text in texts if _is_prose(text)]
         return len(prose) > _HALF * len(self.given)
 
     @cached_property
@@ -115,17 +116,19 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def are_ids(self) -> bool:
         """Whether all values are texts or whole numbers."""
-        return bool(self.given) and all(type(v) in (int, str) for v in self.given)
+        return bool(self.given) and all(
+            type(value) in (int, str) for value in self.given
+        )
 
     @cached_property
     def are_texts(self) -> bool:
         """Whether all values are texts."""
-        return bool(self.given) and all(isinstance(v, str) for v in self.given)
+        return bool(self.given) and all(isinstance(value, str) for value in self.given)
 
     @cached_property
     def are_lists(self) -> bool:
         """Whether all values are lists of single values."""
-        return bool(self.given) and all(isinstance(v, list) for v in self.given)
+        return bool(self.given) and all(isinstance(value, list) for value in self.given)
 
     @cached_property
     def gaps(self) -> tuple[str, ...]:

@@ -574,7 +574,10 @@ def _unclear_title(rows: _Rows, paths: Sequence[str], sample: str | None) -> str
         return None
     if rows.are_apart(paths):
         return None
-    return next((p for p in rows.titles() if rows.are_apart([p, *paths])), None)
+    for title in rows.titles():
+        if rows.are_apart([title, *paths]):
+            return title
+    return None
 
 
 def _may_be_part(column: SeenColumn) -> bool:

@@ -48,22 +48,22 @@ class Harbor(ToolLoader):
             found = list(_walk(file, _DEPTH, self._folders))
         else:
             found = [_result(file)]
-        trials = [_trial(each) for each in found if each.kind == "trial"]
-        unfinished = [
-            _unfinished(each, trials) for each in found if each.kind == "config"
-        ]
-        if not trials and not unfinished:
+        jobs = [result for result in found if result.kind == "job"]
+        trials = [_trial(result) for result in found if result.kind == "trial"]
+        configs = [result for result in found if result.kind == "config"]
+        if not trials and not configs:
             hint = f"give the folder of a job, or of trials, each with its {RESULT}"
             raise source.error("there is no Harbor trial here", hint=hint)
         # the checksum is of all files of a task, which keeps its name
         builder.versioned = True
         builder.attempts = True
-        for each in found:
-            if each.kind == "job":
-                folder = each.name.removesuffix(RESULT)
-                of_job = [t for t in trials if t.name.startswith(folder)]
-                _compare(each, of_job, builder)
-        yield from (*trials, *unfinished)
+        for job in jobs:
+            folder = job.name.removesuffix(RESULT)
+            of_job = [trial for trial in trials if trial.name.startswith(folder)]
+            _compare(job, of_job, builder)
+        yield from trials
+        for config in configs:
+            yield _unfinished(config, trials)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -188,8 +188,10 @@ def _rewards(record: JsonMapping, verified: JsonMapping) -> JsonObject:
     rewards = json_values.mapping(verified.get("rewards"))
     if "rewards" not in verified and "reward" in verified:  # early versions have one
         rewards = {"reward": verified["reward"]}
-    # Harbor counts such a trial as one without a reward
-    return dict.fromkeys(rewards) if record.get("reward_valid") is False else rewards
+    if record.get("reward_valid") is False:
+        # Harbor counts such a trial as one without a reward
+        return dict.fromkeys(rewards)
+    return rewards
 
 
 def _error(record: JsonMapping, steps: Sequence[JsonMapping]) -> RolloutError | None:
@@ -249,7 +251,9 @@ def _agent(name: JsonValue, model: JsonValue) -> str | None:
     """Name an agent with its model, as Harbor's own statistics do."""
     if not isinstance(name, str):
         return None
-    return f"{name}__{model}" if model else name
+    if not model:
+        return name
+    return f"{name}__{model}"
 
 
 def _compare(job: Found, trials: Sequence[Rollout], builder: ChunkBuilder) -> None:

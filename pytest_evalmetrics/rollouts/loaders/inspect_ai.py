@@ -374,18 +374,15 @@ def _coverage(
 def _with_attachments(value: JsonValue, attachments: JsonMapping) -> JsonValue:
     """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
     if isinstance(value, str):
-        is_reference = value.startswith(_ATTACHED)
-        return (
-            attachments.get(value.removeprefix(_ATTACHED), value)
-            if is_reference
-            else value
-        )
+        if not value.startswith(_ATTACHED):
+            return value
+        return attachments.get(value.removeprefix(_ATTACHED), value)
     if isinstance(value, dict):
         return {
-            key: _with_attachments(each, attachments) for key, each in value.items()
+            key: _with_attachments(inner, attachments) for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [_with_attachments(each, attachments) for each in value]
+        return [_with_attachments(inner, attachments) for inner in value]
     return value
 
 
@@ -394,14 +391,14 @@ def _question(sample: JsonMapping) -> JsonValue:
     prompt = sample.get("input")
     if prompt is None:
         return None
-    texts = _texts_of(prompt) if isinstance(prompt, list) else [prompt]
+    texts: Iterable[JsonValue] = [prompt]
+    if isinstance(prompt, list):
+        texts = _texts_of(prompt)
     question = "\n".join(text for text in texts if isinstance(text, str))
     target = sample.get("target")
     targets = target if isinstance(target, list) else [target]
-    return [
-        question[:_SUMMARISED],
-        *(str(accepted)[:_SUMMARISED] for accepted in targets),
-    ]
+    accepted = [str(answer)[:_SUMMARISED] for answer in targets]
+    return [question[:_SUMMARISED], *accepted]
 
 
 def _texts_of(messages: list[JsonValue]) -> Iterator[JsonValue]:
@@ -433,8 +430,9 @@ def _prompt_tokens(model: JsonMapping) -> float | None:
     )
     if given is None or not cached:
         return given
-    is_included = written is not None and total == given + written
-    return given if is_included else given + cached
+    if written is not None and total == given + written:
+        return given
+    return given + cached
 
 
 def _error(error: JsonValue) -> RolloutError | None:
@@ -494,9 +492,12 @@ def _scores(sample: JsonMapping) -> JsonObject:
     """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
     scores: JsonObject = {}
     for name, value in _given_scores(sample):
-        if isinstance(value, dict | list):
-            parts = value.items() if isinstance(value, dict) else enumerate(value)
-            scores.update({f"{name}.{key}": _number(each) for key, each in parts})
+        if isinstance(value, dict):
+            for key, part in value.items():
+                scores[f"{name}.{key}"] = _number(part)
+        elif isinstance(value, list):
+            for index, part in enumerate(value):
+                scores[f"{name}.{index}"] = _number(part)
         else:
             scores[name] = _number(value)
     return scores
@@ -528,14 +529,12 @@ def _scorers(
         *json_values.objects(results.get("scores")),
     ):
         name = str(given.get("scorer") or given.get("name")).rpartition("/")[2]
-        named = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch
-        if scores := [column for column in columns if named(column)]:
+        is_of_scorer = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch
+        scores = [column for column in columns if is_of_scorer(column)]
+        if scores:
             options = given.get("options") or given.get("params")
-            yield (
-                name,
-                scores,
-                {**shared, "options": options, "metadata": given.get("metadata")},
-            )
+            metadata = given.get("metadata")
+            yield name, scores, {**shared, "options": options, "metadata": metadata}
 
 
 def _planned(
@@ -576,9 +575,14 @@ def _reduced(reducer: JsonValue, tasks: list[list[float]]) -> list[float]:
     k = int(counted["k"])
     passes = [(len(values), sum(value >= 1 for value in values)) for values in tasks]
     if counted["kind"] == "at_least":
-        return [float(c >= k) for _, c in passes]
+        return [float(passed >= k) for _, passed in passes]
     # inspect leaves out tasks with fewer
-    return [1 - math.comb(n - c, k) / math.comb(n, k) for n, c in passes if n >= k]
+    return [_pass_at(k, epochs, passed) for epochs, passed in passes if epochs >= k]
+
+
+def _pass_at(k: int, epochs: int, passed: int) -> float:
+    """Estimate how likely one of k epochs passes, without bias."""
+    return 1 - math.comb(epochs - passed, k) / math.comb(epochs, k)
 
 
 def _compare(

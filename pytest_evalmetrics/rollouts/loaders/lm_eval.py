@@ -224,7 +224,9 @@ def _metrics(row: JsonMapping) -> list[str]:
     if isinstance(named, list):
         return [name for name in named if isinstance(name, str)]
     return [
-        k for k, v in row.items() if k != "doc_id" and isinstance(v, bool | int | float)
+        key
+        for key, value in row.items()
+        if key != "doc_id" and isinstance(value, bool | int | float)
     ]
 
 

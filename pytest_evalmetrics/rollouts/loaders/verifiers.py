@@ -250,11 +250,12 @@ def _trace_scores(trace: JsonMapping) -> JsonObject:
 def _trace_agent(trace: JsonMapping) -> str | None:
     """Name a trace's agent; one that has only the default name is named by its model."""
     name = json_values.lookup(trace, "agent.name")
-    calls = json_values.objects(trace.get("calls"))
-    model = next(filter(None, (call.get("model") for call in calls)), None)
-    model = json_values.lookup(trace, "agent.config.model") or model
-    names = (model, name) if name in (None, "agent") else (name,)
-    return next((each for each in names if isinstance(each, str)), None)
+    model = json_values.lookup(trace, "agent.config.model")
+    for call in json_values.objects(trace.get("calls")):
+        model = model or call.get("model")
+    if name in (None, "agent") and isinstance(model, str):
+        return model
+    return name if isinstance(name, str) else None
 
 
 def _trace_usage(trace: JsonMapping) -> dict[str, float]:

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
     from pytest_evalmetrics.rollouts.source import Source
 
-_NEMO_GYM: Final = (
-    "_ng_task_index"  # rows with it are NeMo Gym's, although verifiers' look alike
-)
+# rows with it are NeMo Gym's, although verifiers' look alike
+_NEMO_GYM: Final = "_ng_task_index"
 _ZIP_MEMBER: Final = 30  # where a zip's first member has its name
 _LOG_MEMBERS: Final = (
     b"_journal/",

@@ -48,11 +48,12 @@ class FieldPaths(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """The columns and records that a benchmark reads from its rollouts."""
 
-    fields: (
-        FieldMap | FieldPaths
-    )  #: The paths within a row that the benchmark file gives.
-    scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
-    categories: tuple[str, ...] = ()  #: The fields that are kept as labels.
+    #: The paths within a row that the benchmark file gives.
+    fields: FieldMap | FieldPaths
+    #: The scores that it needs: these have to be numbers.
+    scores: tuple[str, ...] = ()
+    #: The fields that are kept as labels.
+    categories: tuple[str, ...] = ()
     #: Whether each row is a task of its own, whose id is its position.
     by_position: bool = False
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
@@ -84,11 +85,12 @@ class Chunk(msgspec.Struct, frozen=True):
 
     #: Line (or number, see `Source.unit`) of each row in its file, from 1, shape (rows,).
     places: NDArray[np.int64]
-    task: Sequence[TaskId]  #: Task ids.
-    sample: Sequence[
-        int | None
-    ]  #: The attempts' numbers, from 0; None if a row has none.
-    agent: Sequence[str | None]  #: The agents' names; None if a row has none.
+    #: Task ids; none where each row is a task of its own.
+    task: Sequence[TaskId]
+    #: The attempts' numbers, from 0; None if a row has none.
+    sample: Sequence[int | None]
+    #: The agents' names; None if a row has none.
+    agent: Sequence[str | None]
     #: Name -> float64 column, shape (rows,), NaN where missing, in the order in which the names
     #: first appear in all the files so far.
     scores: Mapping[str, NDArray[np.float64]]
@@ -104,13 +106,13 @@ class Chunk(msgspec.Struct, frozen=True):
     #: The same as a place in this file, of whatever may yet turn out to be a score: by its name,
     #: and by whether it is one of the usage.
     other_kinds: Mapping[tuple[str, bool], int] = msgspec.field(default_factory=dict)
-    keys: Sequence[str] = ()  #: The keys that a row can have, for messages.
+    #: The keys that a row can have, for messages.
+    keys: Sequence[str] = ()
     #: A number for each row as it is written, shape (rows,): rows with other numbers are no
     #: copies of each other. None if that is not known, and where rows have a sample.
     marks: NDArray[np.int64] | None = None
-    names: Sequence[
-        str
-    ] = ()  #: The rows' names in messages, if file and place do not suffice.
+    #: The rows' names in messages, if file and place do not suffice.
+    names: Sequence[str] = ()
     #: When each rollout began, in seconds, shape (rows,): rows without a sample are numbered in
     #: this order, those of the same time (or NaN) as they come.
     started: NDArray[np.float64] | None = None

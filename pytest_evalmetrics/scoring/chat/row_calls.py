@@ -81,9 +81,8 @@ class Calls:
         its answers.
         """
         depends_on = dict(versions or {})
-        if (
-            self._first is not None
-        ):  # the later calls of a row are identified by its first one
+        # the later calls of a row are identified by its first one
+        if self._first is not None:
             first, count = self._first
             depends_on["after"] = (
                 f"{blake2b(first, digest_size=20).hexdigest()}/{count}"
@@ -242,10 +241,8 @@ class Calls:
 def _written(value: object) -> str:
     try:
         return compact(value)
-    except (
-        TypeError,
-        ValueError,
-    ):  # a number or a text that only the slow way can write
+    except (TypeError, ValueError):
+        # a number or a text that only the slow way can write
         # half a surrogate pair is not text, and is written as its escape
         return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
 

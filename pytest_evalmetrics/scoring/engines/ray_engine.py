@@ -46,9 +46,8 @@ _LONGEST: Final = 300  # characters of an error's message
 _BEAT_S: Final = 1.0  # between two checks of the cluster's head
 _REFUSED: Final = 3  # refused checks in a row, after which the head is gone
 _TRIES: Final = 5  # attempts at a task whose nodes die
-_AHEAD: Final = (
-    3  # tasks per core that are under way: their results wait in the object store
-)
+# tasks per core that are under way: their results wait in the object store
+_AHEAD: Final = 3
 
 
 class RayEngine:
@@ -155,12 +154,10 @@ class RayEngine:
         if self._ray is None:
             self._ray = self._connected()
             self.lost_errors = self._ray.exceptions.RayError
-            with suppress(
-                OSError, ValueError, AttributeError, RuntimeError
-            ):  # without an address
-                host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(
-                    ":"
-                )
+            # a cluster may have no address
+            with suppress(OSError, ValueError, AttributeError, RuntimeError):
+                address = self._ray.get_runtime_context().gcs_address
+                host, _, port = address.rpartition(":")
                 head = host.strip("[]"), int(port)
                 socket.create_connection(head, timeout=_KNOCKS_S).close()
                 self._head = head
@@ -222,9 +219,8 @@ class RayEngine:
 
     def lost(self, error: BaseException) -> EngineError:
         """Create the error for a task that the cluster lost."""
-        cause = getattr(
-            error, "cause", None
-        )  # the error of a task; its traceback is Ray's own
+        # the error of a task; its traceback is Ray's own
+        cause = getattr(error, "cause", None)
         if isinstance(cause, BaseException):
             return EngineError(
                 f"a worker of the Ray cluster broke down: {type(cause).__name__}: {_short(cause)}",
@@ -247,12 +243,10 @@ class RayEngine:
                 return ray
             host, _, port = address.rpartition(":")
             try:
-                if (
-                    host and port.isdecimal() and "/" not in host
-                ):  # Ray itself knocks for minutes
-                    socket.create_connection(
-                        (host, int(port)), timeout=_KNOCKS_S
-                    ).close()
+                # Ray itself knocks for minutes
+                if host and port.isdecimal() and "/" not in host:
+                    head = (host, int(port))
+                    socket.create_connection(head, timeout=_KNOCKS_S).close()
                 ray.init(
                     address=self._address,
                     include_dashboard=False,

@@ -33,10 +33,11 @@ def import_for_good(load: Callable[[], None]) -> None:
     with collector_paused():
         _on_new_stack(load)
         load()  # raises what went wrong there
-    # who froze objects too would not want them to be seen again
-    if gc.get_freeze_count() < _FROZEN_BY_PYTHON:
-        gc.freeze()
-        atexit.register(_unfreeze_for_project)
+        # who froze objects too would not want them to be seen again
+        if gc.get_freeze_count() < _FROZEN_BY_PYTHON:
+            # before the pause ends: a collection of all of them follows it
+            gc.freeze()
+            atexit.register(_unfreeze_for_project)
 
 
 def _on_new_stack(load: Callable[[], None]) -> None:

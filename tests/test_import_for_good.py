@@ -15,6 +15,16 @@ from pytest_evalmetrics.import_for_good import import_for_good
 import_for_good(lambda: None)
 """
 
+COLLECTIONS = """
+import gc
+from pytest_evalmetrics.import_for_good import import_for_good
+imported, collections = [], []
+gc.callbacks.append(lambda phase, facts: collections.append(phase))
+import_for_good(lambda: imported.extend([] for _ in range(50_000)))
+gc.callbacks.clear()
+print("collections:", len(collections))
+"""
+
 # a file that nobody closes, which only a collection finds
 LEFT_OPEN = """
 class Log:
@@ -43,6 +53,10 @@ def run_python(folder, *arguments):
 
 def test_what_is_installed_stays_frozen_at_exit(tmp_path):
     assert run_python(tmp_path, "-c", FROZEN_AT_EXIT) == "frozen: True\n"
+
+
+def test_what_is_imported_is_frozen_before_it_is_collected(tmp_path):
+    assert run_python(tmp_path, "-c", COLLECTIONS) == "collections: 0\n"
 
 
 def test_the_objects_of_a_project_are_thawed_at_exit(tmp_path):

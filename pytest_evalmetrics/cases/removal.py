@@ -19,7 +19,6 @@ from pytest_evalmetrics.scoring.door import keys_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-KINDS: Final = ("key", "email", "account", "phone", "name")
 _EMAIL = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _CARD = re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w.])")

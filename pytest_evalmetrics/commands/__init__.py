@@ -76,7 +76,7 @@ def _run(given: list[str]) -> int:
     if hasattr(module, "run"):
         status: int = module.run(asked)
         return status
-    from pytest_evalmetrics.commands import in_pytest  # loads pytest
+    from pytest_evalmetrics.commands import in_pytest
 
     return in_pytest.answer(name, partial(module.answer, asked))
 

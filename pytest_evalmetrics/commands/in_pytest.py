@@ -1,21 +1,28 @@
-"""Commands in the surroundings of a run: its configuration, conftest.py and plugins."""
+"""Commands in the surroundings of a run: its configuration, conftest.py and plugins.
+
+pytest is loaded for a run: help on a command does without it.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
-
-import pytest
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import visible_lines
-from pytest_evalmetrics.settings import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import pytest
+
+# as pytest's ExitCode has them, and as commands do
+_PASSED = 0
+_FAILED = 1
 _ERROR = 2
+_NOTHING_COLLECTED = 5
 # what a configuration may add to each run, and one process can't have
 _ALONE = (("xdist", ("-n", "0")), ("pytest_cov", ("--no-cov",)))
 # nothing but what is asked for
@@ -34,32 +41,21 @@ def _one_process() -> list[str]:
     return options
 
 
-class _Answer:
-    """Answers in place of a run, with the names of conftest.py and plugins at hand."""
-
-    def __init__(self, name: str, answer_with: Callable[[pytest.Config], int]) -> None:
-        self._name = name
-        self._answer = answer_with
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> int:
-        """Carry out the command."""
-        return answer_in(config, self._name, self._answer)
-
-
 def answer(name: str, answer_with: Callable[[pytest.Config], int]) -> int:
     """Carry out a command that needs the names of a run, and no test."""
-    plugins = [_Answer(name, answer_with)]
-    return int(pytest.main([*_one_process(), *_IMPORTED], plugins=plugins))
+    from pytest_evalmetrics.commands.run_plugins import Answer, status_of_run
+
+    plugin = Answer(partial(answer_in, name=name, answer_with=answer_with))
+    return status_of_run([*_one_process(), *_IMPORTED], plugin)
 
 
 def answer_in(
     config: pytest.Config, name: str, answer_with: Callable[[pytest.Config], int]
 ) -> int:
     """Carry out a command in a run; an error of ours is printed with the way out."""
-    # what is built in is known by its import
-    from pytest_evalmetrics import evaluate, gates, metrics, rollouts  # noqa: F401
-    from pytest_evalmetrics.reports import reporters  # noqa: F401
+    from pytest_evalmetrics.import_for_good import import_for_good  # loads pytest
+
+    import_for_good(_import_what_is_built_in)
     from pytest_evalmetrics.session.registration import let_register
 
     try:
@@ -67,6 +63,12 @@ def answer_in(
             return answer_with(config)
     except EvalMetricsError as error:
         return refused(name, error)
+
+
+def _import_what_is_built_in() -> None:
+    """Make known what is known by its import."""
+    from pytest_evalmetrics import evaluate, gates, metrics, rollouts  # noqa: F401
+    from pytest_evalmetrics.reports import reporters  # noqa: F401
 
 
 def refused(name: str, error: EvalMetricsError) -> int:
@@ -84,18 +86,12 @@ def run(arguments: Sequence[str], *paths: str) -> int:
     -------
     0 if all is well, 1 if something is not, 2 for a usage error or an interruption.
     """
+    from pytest_evalmetrics.commands.run_plugins import AsCommand, status_of_run
+
     command = [*_one_process(), *_QUIET, *_IMPORTED, *arguments, *paths]
-    status = pytest.main(command, plugins=[_AsCommand()])
-    good = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    if status in good:
-        return 0
-    return 1 if status == pytest.ExitCode.TESTS_FAILED else _ERROR
-
-
-class _AsCommand:
-    """Tells the plugin that a command asks, and not an option of a run."""
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> None:
-        """Leave a mark for what is printed."""
-        config.stash[COMMAND] = True
+    status = status_of_run(command, AsCommand())
+    if status in (_PASSED, _NOTHING_COLLECTED):
+        return _PASSED
+    if status == _FAILED:
+        return _FAILED
+    return _ERROR

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.rollouts.json_values import lookup
-from pytest_evalmetrics.transcripts import Turn, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pytest_evalmetrics.model.rollout_table import RowScores
     from pytest_evalmetrics.spec import FieldMap
+    from pytest_evalmetrics.transcripts import Turn
 
 #: The key of a judge's reason in a row that a baseline keeps.
 KEPT_REASON: Final = "judge's reason"
@@ -64,6 +64,8 @@ def texts_of(
     index: int = 0,
 ) -> RowTexts:
     """Find the texts of a row; `fields` may name them, `scores` has the reasons of judges."""
+    from pytest_evalmetrics.transcripts import turns_of  # of rows that a report shows
+
     turns = turns_of(row)
     answered = _first_named(row, _ANSWERS)
     answer = shortened(_flat(row.get(answered))) or _last_said(turns)

@@ -3,6 +3,8 @@
 Lines are cut where a version of Python cuts them, so words alone are compared.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,21 @@ def help_of(command, capsys, monkeypatch):
 @pytest.mark.parametrize("command", TEXTS)
 def test_the_help_of_a_command_is_as_recorded(command, capsys, monkeypatch):
     assert help_of(command, capsys, monkeypatch).split() == TEXTS[command].split()
+
+
+@pytest.mark.parametrize(
+    "command", sorted({text.split()[1] for text in TEXTS} - {"-h"})
+)
+def test_the_help_of_a_command_loads_neither_pytest_nor_numpy(command):
+    code = (
+        "import sys; from pytest_evalmetrics.commands import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print({'pytest', 'numpy'} & sys.modules.keys(), file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *command.split()[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stderr == "set()\n"

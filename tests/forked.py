@@ -248,6 +248,7 @@ def prepare() -> None:
     """Import what runs need, and what plugins would be imported with asserts rewritten."""
     import gc
     import importlib
+    import inspect
     import pkgutil
     from importlib.metadata import entry_points
 
@@ -269,7 +270,10 @@ def prepare() -> None:
         "hypothesis.internal.observability"
     )  # its plugin imports it at the end of a run
     names += [f"_pytest.{name}" for name in default_plugins]
-    names += ["numpy.ma", "readline", "xdist.newhooks"]
+    names += ["numpy.ma", "numpy.random", "faulthandler", "readline"]
+    names += [
+        f"xdist.{name}" for name in ("dsession", "newhooks", "remote", "scheduler")
+    ]
     package = importlib.import_module(
         "pytest_evalmetrics"
     )  # as installed, or of this checkout
@@ -280,10 +284,17 @@ def prepare() -> None:
             importlib.import_module(name)
     spec = sys.modules["pytest_evalmetrics.spec"]
     spec.validation.validator(spec.BenchmarkSpec)
+    # what an unknown key is compared with, and what reads scorers: both are made once
+    sys.modules["pytest_evalmetrics.scoring.scorer_types"].offer_scorers()
+    sys.modules["pytest_evalmetrics.config.benchmark_schema"].schema_of_benchmark()
+    for kind in spec.scorer_keys.BUILTIN:
+        spec.field_types.adapter(spec.scorer_keys.keys_of(kind))
     results = sys.modules["pytest_evalmetrics.model.results"]
     with contextlib.suppress(ValueError):  # it is empty; its type is known from now on
         msgspec.convert({}, results.BenchmarkResult)
     del sys.modules["pytest_evalmetrics.expressions"]  # some tests lack what it needs
+    # finds the files of all modules, as pytest does to show where a collection was interrupted
+    inspect.getmodule(inspect.currentframe())
     keep_metadata()
     gc.collect()
     gc.freeze()  # else each child copies all pages to count what refers to what

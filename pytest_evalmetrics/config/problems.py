@@ -189,8 +189,9 @@ def _example(at: Sequence[str | int]) -> str:
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
     """Describe an unknown key and the known ones; `above` lists the keys that it belongs below."""
     keys = tuple(keys)
-    if key in _KEYS_OF_JOBS and "scorers" in keys:
-        meant = _KEYS_OF_JOBS[key]
+    explained = _EXPLAINED.get(key)
+    if explained is not None and explained.beside in keys:
+        meant = explained.meant
     elif above:
         names = " or ".join(f"`{name}:`" for name in above)
         meant = f"it is a key of {names}"
@@ -252,14 +253,59 @@ _NAMES_ELSEWHERE = {
     "max_concurrency": ("parallelism",),
     "limit": ("limit_samples",),
     "max_samples": ("limit_samples",),
+    # of the fields of rows
+    "id": ("task",),
+    "question_id": ("task",),
+    "attempt": ("sample",),
+    "trial": ("sample",),
+    "epoch": ("sample",),
+    "score": ("reward", "scores"),
+    "grade": ("reward",),
+    "correct": ("reward",),
+    "passed": ("reward",),
+    "question": ("prompt",),
+    "input": ("prompt",),
+    "output": ("answer",),
+    "response": ("answer",),
+    "completion": ("answer",),
+    "prediction": ("answer",),
+    "explanation": ("reason",),
+    "feedback": ("reason",),
 }
 
 
-_KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
-    "metric": "did you mean 'metrics'? what gives rows their scores is written under scorers:, "
-    "as `- type: tool_call_accuracy`",
-    "metric_params": "write them beside the type of a scorer, as "
-    "`- {type: trajectory_evaluation, judge: ..., trajectory_used_tools: ...}`",
+class _Explained(msgspec.Struct, frozen=True):
+    """What to write for a key that has no counterpart at its place."""
+
+    beside: str  # a key that is valid there
+    meant: str
+
+
+_DIRECTION = (
+    "say it of the gate: `baseline: {direction: lower}`, or of one metric "
+    "`baseline: {metrics: {mean/latency: {direction: lower}}}`"
+)
+_WHAT_IS_EXPECTED = (
+    "rollouts have their rewards; to score answers by what is expected, write "
+    "`dataset:` and `scorers:`"
+)
+_EXPLAINED = {
+    # of NeMo Evaluator
+    "metric": _Explained(
+        "scorers",
+        "did you mean 'metrics'? what gives rows their scores is written under "
+        "scorers:, as `- type: tool_call_accuracy`",
+    ),
+    "metric_params": _Explained(
+        "scorers",
+        "write them beside the type of a scorer, as "
+        "`- {type: trajectory_evaluation, judge: ..., trajectory_used_tools: ...}`",
+    ),
+    "higher_is_better": _Explained("scorers", _DIRECTION),
+    "lower_is_better": _Explained("scorers", _DIRECTION),
+    "expected": _Explained("sample", _WHAT_IS_EXPECTED),
+    "reference": _Explained("sample", _WHAT_IS_EXPECTED),
+    "ground_truth": _Explained("sample", _WHAT_IS_EXPECTED),
 }
 
 

@@ -11,6 +11,7 @@ from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import RuleName
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
+    Confirmation,
     HiddenDrop,
     LostWhereItFails,
     MissingDecide,
@@ -55,6 +56,8 @@ _TASKS_NAMED = 10  # on a line
 _REWARDS = 8  # of a task
 _LOSSES_NAMED = 3  # metrics with what they see, on a benchmark's line
 _TESTING = (RuleName.PRACTICAL, RuleName.STATISTICAL)
+# reasons that say more of a regression, and no other fault
+REMARKS = (UnknownRunNoise, Confirmation)
 # reasons that the numbers of a check don't show
 _BEHIND_NUMBERS = (HiddenDrop, LostWhereItFails, MissingDecide)
 _WITH_MAX_DROP = (RuleName.PRACTICAL, RuleName.NONINFERIOR)
@@ -91,13 +94,13 @@ def own_reason(check: Check) -> str:
 def brief_reason(check: Check) -> str:
     """Say why a check does not hold, with little room: what decided it, and both values."""
     facts = check.comparison
-    cause = cause_of(check)
-    if facts is None or not cause:
+    beside = _beside_numbers(check, remarks=(UnknownRunNoise,))
+    if facts is None or not beside:
         return own_reason(brief(check))
     values = values_text(check.name, facts)
     if facts.p_adjusted is not None:
         values += f", p = {two_digits(facts.p_adjusted)}"
-    return f"{values}; {cause}"
+    return f"{values}; {beside}"
 
 
 def is_by_numbers(check: Check) -> bool:
@@ -109,11 +112,15 @@ def is_by_numbers(check: Check) -> bool:
 
 def cause_of(check: Check) -> str:
     """Say what decided a comparison beside its numbers; empty where they did."""
+    return _beside_numbers(check, remarks=REMARKS)
+
+
+def _beside_numbers(check: Check, remarks: tuple[type, ...]) -> str:
+    """Write the reasons of a comparison but its remarks."""
     if check.comparison is None or not is_compared(check):
         return ""
-    # a remark on noise decides nothing
-    causes = [one for one in check.reasons if not isinstance(one, UnknownRunNoise)]
-    without = structs.replace(check, comparison=None, reasons=tuple(causes))
+    reasons = [one for one in check.reasons if not isinstance(one, remarks)]
+    without = structs.replace(check, comparison=None, reasons=tuple(reasons))
     return own_reason(brief(without))
 
 

@@ -609,8 +609,7 @@ def is_accepted_by_update(check: Check) -> bool:
         return False
     if any(isinstance(one, _REGRESSIONS) for one in check.reasons):
         return True
-    # a remark on noise is no other fault
-    is_plain = all(isinstance(one, kinds.UnknownRunNoise) for one in check.reasons)
+    is_plain = all(isinstance(one, check_wording.REMARKS) for one in check.reasons)
     return is_plain and is_compared(check)
 
 

@@ -33,3 +33,29 @@ def test_a_key_is_suggested_only_where_it_is_valid(refusals):
 def test_keys_of_a_baseline_have_other_names_too(refusals):
     ((message,),) = refusals([FILE + "  baseline: {tolerance: 1%}\n"])
     assert "unknown key 'tolerance': did you mean 'max_drop'? keys here:" in message
+
+
+def test_fields_of_rows_have_other_names_too(refusals):
+    ((message,),) = refusals(
+        [
+            "benchmark:\n  name: a\n  rollouts: {path: r.jsonl, fields: {response: text}}\n"
+        ]
+    )
+    assert "unknown key 'response': did you mean 'answer'? keys here:" in message
+
+
+def test_what_is_expected_is_no_field_of_rollouts(refusals):
+    ((message,),) = refusals(
+        [
+            "benchmark:\n  name: a\n  rollouts: {path: r.jsonl, fields: {expected: gold}}\n"
+        ]
+    )
+    assert message.endswith(
+        "unknown key 'expected': rollouts have their rewards; to score answers by what "
+        "is expected, write `dataset:` and `scorers:`"
+    )
+
+
+def test_which_way_is_better_is_said_of_the_gate(refusals):
+    ((message,),) = refusals([FILE + "  higher_is_better: false\n"])
+    assert "say it of the gate: `baseline: {direction: lower}`" in message

@@ -142,7 +142,7 @@ benchmark:
 """
 OF_SCORERS = [
     "4: benchmark.params.parallelism: expected a number of at least 1",
-    "4: benchmark.params: unknown key 'limit': keys here: ignore_req",
+    "4: benchmark.params: unknown key 'limit': did you mean 'limit_samples'?",
     "7: benchmark.scorers[0].url: expected a URL such as ",
     "8: benchmark.scorers[0].body.a: invalid template: ",
     "8: benchmark.scorers[0].body.b[0]: invalid template: ",

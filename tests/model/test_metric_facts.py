@@ -1,0 +1,120 @@
+"""What metrics and scores state of their values."""
+
+import math
+
+import pytest
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.model.metric_facts import (
+    MetricFacts,
+    Range,
+    ScoreFacts,
+    facts_of,
+    score_range,
+)
+
+INFINITE = (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("limits", "named", "low", "high", "why"),
+    [
+        (None, "", *INFINITE, ""),
+        ("as_score", "", *INFINITE, ""),
+        (INFINITE, "", *INFINITE, ""),
+        ((0.0, 1.0), "", 0, 1, "a rate from 0 to 1"),
+        ((0.0, 1.0), "a kind", 0, 1, "a rate from 0 to 1"),
+        ((0.0, math.inf), "", 0, math.inf, "never below 0"),
+        ((0.0, math.inf), "a kind", 0, math.inf, "a kind, which is from 0"),
+        ((-1.0, 1.0), "", -1, 1, "from -1 to 1"),
+        ((-1.0, 1.0), "kappa", -1, 1, "kappa, which is from -1 to 1"),
+        ((-math.inf, 5.0), "", -math.inf, 5, "to 5"),
+    ],
+)
+def test_a_range_is_said_in_words(limits, named, low, high, why):
+    assert MetricFacts(limits=limits).range(named) == Range(low, high, why)
+
+
+def test_the_largest_change_of_a_metric_is_the_width_of_its_range():
+    assert Range(-1, 1).width == 2
+    assert Range().width == math.inf
+
+
+class Plain:
+    """A metric that states nothing."""
+
+
+class Stating:
+    direction = "lower"
+    limits = (1, 5)
+    samples_needed = 3
+    counts_passes = True
+    no_interval = "none is known"
+
+
+class Bounded:
+    bounded = True
+
+
+class ByObject:
+    @property
+    def samples_needed(self):
+        return 3
+
+
+def test_a_class_that_states_nothing_has_no_facts():
+    assert facts_of(Plain) == MetricFacts()
+
+
+def test_the_attributes_of_a_class_are_its_facts():
+    assert facts_of(Stating) == MetricFacts(
+        direction="lower",
+        limits=(1.0, 5.0),
+        rollouts=3,
+        counts_passes=True,
+        has_interval=False,
+    )
+
+
+def test_a_bounded_metric_is_a_rate():
+    assert facts_of(Bounded).limits == (0.0, 1.0)
+
+
+def test_rollouts_that_only_an_object_knows_are_unknown_of_its_class():
+    assert facts_of(ByObject).rollouts == 0
+    assert facts_of(ByObject()).rollouts == 3
+
+
+@pytest.mark.parametrize(
+    "limits", [(1, 0), (0, 0), (0,), (0, 1, 2), ("0", "1"), (True, 2), 5, "rate"]
+)
+def test_limits_that_are_no_range_are_refused(limits):
+    metric = type("Odd", (), {"limits": limits})
+    with pytest.raises(MetricError) as refused:
+        facts_of(metric)
+    assert refused.value.message == (
+        f"the limits of Odd are {limits!r}, expected two numbers, the lower first, or "
+        "'as_score'"
+    )
+
+
+def test_a_direction_that_is_none_is_refused():
+    metric = type("Odd", (), {"direction": "up"})
+    with pytest.raises(MetricError) as refused:
+        facts_of(metric())
+    assert refused.value.message == (
+        "the direction of Odd is 'up', expected 'higher', 'lower' or 'as_score'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (None, None, Range()),
+        (1.0, 5.0, Range(1, 5, "of clarity, which is a score from 1 to 5")),
+        (0.0, None, Range(0, math.inf, "of clarity, which is a score from 0")),
+        (None, 5.0, Range(-math.inf, 5, "of clarity, which is a score to 5")),
+    ],
+)
+def test_the_range_of_a_score_is_that_of_its_scorer(low, high, expected):
+    assert score_range("clarity", ScoreFacts(low=low, high=high)) == expected

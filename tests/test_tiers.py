@@ -1,5 +1,6 @@
 """``tier:`` and ``evalmetrics_policy``: what fails a build, and what is shown alone."""
 
+from itertools import product
 from textwrap import dedent
 
 import pytest
@@ -87,12 +88,11 @@ def test_one_metric_of_a_baseline_is_advisory(project):
 @pytest.mark.parametrize(("tier", "code"), [("advisory", 0), ("required", 1)])
 def test_slices_have_a_tier_of_their_own(project, tier, code):
     def write(of_german: float) -> None:
-        rows = [
-            {"id": f"{lang}{task}", "try": attempt, "lang": lang, "reward": reward}
-            for lang, tasks, reward in (("de", 12, of_german), ("en", 188, 1.0))
-            for task in range(tasks)
-            for attempt in range(4)
-        ]
+        rows = []
+        for lang, tasks, reward in (("de", 12, of_german), ("en", 188, 1.0)):
+            for task, attempt in product(range(tasks), range(4)):
+                row = {"id": f"{lang}{task}", "try": attempt, "lang": lang}
+                rows.append(row | {"reward": reward})
         for row in rows[60:760:2]:  # of English: half of the tasks vary
             row["reward"] = float(row["try"] % 3 > 0)
         project.rows("runs.jsonl", rows)

@@ -25,10 +25,10 @@ def p_of_all_deals(before, after, reduce):
     """The share of all deals that lose as much as was seen."""
     seen = reduce(before) - reduce(after)
     of_tasks = [deals(one, other) for one, other in zip(before, after, strict=True)]
-    drops = [
-        reduce([one for one, _ in way]) - reduce([other for _, other in way])
-        for way in product(*of_tasks)
-    ]
+    drops = []
+    for way in product(*of_tasks):
+        dealt_before, dealt_after = zip(*way, strict=True)
+        drops.append(reduce(dealt_before) - reduce(dealt_after))
     return np.mean(np.array(drops) >= seen - 1e-9)
 
 

@@ -16,17 +16,18 @@ MEANS = [
 
 def rows(rewards, agent="agent", **fields):
     """Write each task's rewards, and fields of which each has a value per task."""
-    return [
-        {
-            "agent_ref": {"name": agent},
-            "_ng_task_index": t,
-            "_ng_rollout_index": s,
-            "reward": r,
-        }
-        | {name: values[t] for name, values in fields.items()}
-        for t, task in enumerate(rewards)
-        for s, r in enumerate(task)
-    ]
+    written = []
+    for task, rewards_of_task in enumerate(rewards):
+        of_task = {name: values[task] for name, values in fields.items()}
+        for sample, reward in enumerate(rewards_of_task):
+            row = {
+                "agent_ref": {"name": agent},
+                "_ng_task_index": task,
+                "_ng_rollout_index": sample,
+                "reward": reward,
+            }
+            written.append(row | of_task)
+    return written
 
 
 def judged(project, before, after, metrics, text="baseline: {rollouts: old.jsonl}"):

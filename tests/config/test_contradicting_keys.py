@@ -223,3 +223,35 @@ ASKED = {
 def test_a_parameter_that_no_model_takes_is_refused(load, key, message):
     text = f"benchmark:\n  name: a\n  rollouts: r\n  params: {{{key}}}\n"
     assert said_of(load, text) == f"params.{message}"
+
+
+TYPES = {
+    "metrics: {m: {type: 3}}": (
+        "metrics.m: type has to be the name of a kind of metric"
+    ),
+    "metrics: {m: {type: ''}}": (
+        "metrics.m: type has to be the name of a kind of metric"
+    ),
+    "metrics: {m: 5}": (
+        "metrics.m: a metric of your own has a type, such as {type: f1, gold: label, "
+        "predicted: answer}; those that there are stand in a list, metrics: [mean_reward, "
+        'pass@1], and limits below thresholds: {pass@1: ">= 0.7"}'
+    ),
+    "scorers: [{type: [x]}]": ("scorers[0]: type has to be the name of a scorer"),
+    "scorers: [exact_match]": (
+        'scorers[0]: expected a mapping with type, found the text "exact_match"'
+    ),
+}
+
+
+@pytest.mark.parametrize(("key", "message"), TYPES.items())
+def test_a_type_is_a_name(load, key, message):
+    text = f"benchmark:\n  name: a\n  rollouts: r\n  {key}\n"
+    assert said_of(load, text) == message
+
+
+def test_a_metric_without_a_type_is_told_all_types(load):
+    text = "benchmark:\n  name: a\n  rollouts: r\n  metrics: {m: {gold: g}}\n"
+    message = said_of(load, text)
+    assert message.startswith("metrics.m: 'type' is missing: accuracy, ")
+    assert message.endswith(", pass_within, or one of your own")

@@ -32,6 +32,8 @@ _POWER = 0.8
 _STEPS = 24  # halvings of the share that is lost, and rounds of a swapped metric
 _SETTLED = 1e-3  # the largest relative change in the last of these rounds
 _MOST_SCALED = 15.0  # times that a value without an upper end may grow by
+# the logarithm of the same, where two or three runs differ by a factor
+_MOST_OF_LOGS = 10.0
 _MOST_RANKED = 40_000  # rollouts of the run: more are ranked too slowly for a forecast
 _RANKED_STEPS = 6  # halvings
 # of two tests' findings: how often one finds what the other misses, beside independence
@@ -60,10 +62,13 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
         """Return the true drop for such a standard error over tasks.
 
         It is the error of a drop of about `at`. `spread` is that of the drops that are
-        seen, where the test takes another.
+        seen, where the test takes another; of logarithms it is that of no drop.
         """
         seen = self._seen_on_scale(se, at=at)
-        error = self.scale.of_error(se if spread is None else spread, at=at)
+        if spread is None:
+            error = self.scale.of_error(se, at=at)
+        else:
+            error = self.scale.of_error(spread)
         # four of five drops are not short of the true one by more
         margin = math.hypot(self.t_power * error, self.short)
         return self.scale.drop_of(seen + margin)
@@ -150,7 +155,7 @@ def _drop_over_tasks(
         return thinned_drop(thinned.lost, needed)
     scaled = _scaled_run(damage)
     if scaled is not None:
-        by_mean = thinned_drop(scaled.lost, needed, most=_most_scaled(damage))
+        by_mean = _scaled_drop(damage, scaled, needed)
         if noise is None and not math.isnan(by_mean):
             return _drop_by_either(damage, scaled, needed, by_mean=by_mean)
         return by_mean
@@ -158,21 +163,26 @@ def _drop_over_tasks(
 
 
 def thinned_drop(
-    lost: Callable[[float], tuple[float, float]], needed: Needed, *, most: float = 1.0
+    lost: Callable[[float], tuple[float, float]],
+    needed: Needed,
+    *,
+    most: float = 1.0,
+    spread: float | None = None,
 ) -> float:
     """Solve for the share that is lost; NaN if the most is not enough.
 
-    `lost` takes a share and returns the drop and its standard error.
+    `lost` takes a share and returns the drop and its standard error; `spread` as for
+    `Needed.drop`.
     """
     drop, se = lost(most)
-    if not drop >= needed.drop(se, at=drop):
+    if not drop >= needed.drop(se, spread=spread, at=drop):
         return math.nan
     low = 0.0
     high = most
     for _ in range(_STEPS):
         middle = (low + high) / 2
         drop, se = lost(middle)
-        if drop < needed.drop(se, at=drop):
+        if drop < needed.drop(se, spread=spread, at=drop):
             low = middle
         else:
             high = middle
@@ -194,6 +204,19 @@ class _ScaledRun(msgspec.Struct, frozen=True, kw_only=True):
         # the drop beyond the one that was seen: that may be by chance
         drop = share * float(self.current.mean())
         return drop, stats.mean_se(self.baseline - after, self.clusters).se
+
+
+def _scaled_drop(damage: TaskDamage, scaled: _ScaledRun, needed: Needed) -> float:
+    """Return the drop that the test of the mean finds, of values that change alike."""
+    if not needed.scale.is_of_logs:
+        return thinned_drop(scaled.lost, needed, most=_most_scaled(damage))
+
+    def grown(log_factor: float) -> tuple[float, float]:
+        return scaled.lost(math.expm1(log_factor))
+
+    # logarithms spread alike, whatever the values grow to
+    _, spread = scaled.lost(0.0)
+    return thinned_drop(grown, needed, most=_MOST_OF_LOGS, spread=spread)
 
 
 def _drop_by_either(
@@ -419,7 +442,9 @@ def _swapped_drop(damage: TaskDamage, test: DropTest, needed: Needed) -> float:
         if grows:
             times = 1 + drop / current
             critical = se * (1 + times) / 2
-            spread = se * math.sqrt((1 + times**2) / 2)
+            spread = se
+            if not needed.scale.is_of_logs:
+                spread = se * math.sqrt((1 + times**2) / 2)
         else:
             critical = math.hypot(se, drop / math.sqrt(damage.units))
             spread = se

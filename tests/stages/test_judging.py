@@ -19,6 +19,7 @@ from pytest_evalmetrics.model.reasons import (
     FailedRows,
     LostAgent,
     LostWhereItFails,
+    LowCoverage,
     MissingDecide,
     MissingRewards,
     MustPassFailed,
@@ -349,6 +350,17 @@ def test_more_tasks_without_a_rollout_than_chance_explains_fail(tmp_path):
     checks = any_number(tmp_path, before, now, lost)
     assert named(checks, "tasks").verdict is Verdict.FAIL
     assert named(checks, "mean_reward").verdict is Verdict.INCONCLUSIVE
+
+
+def test_most_tasks_are_not_gone_by_chance_however_many_rollouts_are_lost(tmp_path):
+    """Of ten tasks that passed half, all rollouts that fail are lost: six are gone."""
+    before = np.array([[1, 0, 1, 0]] * 10)
+    lost = np.ones(before.shape, dtype=bool)
+    lost[:4, 0] = False
+    checks = any_number(tmp_path, before, np.ones(before.shape), lost)
+    check = named(checks, "mean_reward")
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert isinstance(reason_in(check), LowCoverage)
 
 
 def test_a_task_whose_only_rollout_is_lost_fails_where_any_number_is_allowed(tmp_path):

@@ -3,6 +3,7 @@
 from pytest_evalmetrics.comparison.collapses import chance_of_coins as chance_of_coins
 from pytest_evalmetrics.comparison.collapses import loses_all as loses_all
 from pytest_evalmetrics.comparison.detectable_drop import Needed as Needed
+from pytest_evalmetrics.comparison.detectable_drop import grown_drop as grown_drop
 from pytest_evalmetrics.comparison.detectable_drop import needed_drop as needed_drop
 from pytest_evalmetrics.comparison.detectable_drop import thinned_drop as thinned_drop
 from pytest_evalmetrics.comparison.drop_tests import few_units as few_units

@@ -210,12 +210,20 @@ def _scaled_drop(damage: TaskDamage, scaled: _ScaledRun, needed: Needed) -> floa
     """Return the drop that the test of the mean finds, of values that change alike."""
     if not needed.scale.is_of_logs:
         return thinned_drop(scaled.lost, needed, most=_most_scaled(damage))
+    return grown_drop(scaled.lost, needed)
+
+
+def grown_drop(lost: Callable[[float], tuple[float, float]], needed: Needed) -> float:
+    """Solve for the rise of values whose runs differ by a factor, as `thinned_drop` does.
+
+    `lost` takes the share by which values grow.
+    """
 
     def grown(log_factor: float) -> tuple[float, float]:
-        return scaled.lost(math.expm1(log_factor))
+        return lost(math.expm1(log_factor))
 
     # logarithms spread alike, whatever the values grow to
-    _, spread = scaled.lost(0.0)
+    _, spread = lost(0.0)
     return thinned_drop(grown, needed, most=_MOST_OF_LOGS, spread=spread)
 
 

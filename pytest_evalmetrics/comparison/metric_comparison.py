@@ -98,6 +98,7 @@ def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
         proven=test.proven,
         runs=1 if given.runs is None else len(given.runs.values),
         run_sd=math.nan if noise is None else noise.sd,
+        upper_by_factors=_upper_by_factors(damage, test.result, noise),
         noise_source=given.noise_source,
         p_tasks=test.result.p,
         unseen_run_sd=_unseen_run_noise(damage, test.result, noise),
@@ -145,6 +146,15 @@ def _run_noise(damage: TaskDamage, result: TestResult, alpha: float) -> RunNoise
         level=LEVEL,
         scale=scale,
     )
+
+
+def _upper_by_factors(
+    damage: TaskDamage, result: TestResult, noise: RunNoise | None
+) -> float:
+    """Bound a drop from above where runs differ by a factor; NaN where they don't."""
+    if noise is None or not noise.scale.is_of_logs:
+        return math.nan
+    return noise.upper(damage.drop, result.se, alpha=damage.alpha)
 
 
 def _unit_of_noise(damage: TaskDamage) -> float:

@@ -159,6 +159,12 @@ class RunNoise(msgspec.Struct, frozen=True):
         high = self.scale.drop_of(middle + self.half)
         return low, high
 
+    def upper(self, drop: float, se: float, *, alpha: float) -> float:
+        """Return the one-sided upper bound of a drop, by its error over tasks."""
+        of_tasks = -normal_ppf(alpha) * self.scale.of_error(se)
+        distance = math.hypot(of_tasks, self.beyond)
+        return self.scale.drop_of(self.scale.of_drop(drop) + distance)
+
 
 def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Runs:
     """Measure the runs of a baseline, each paired with the current run."""

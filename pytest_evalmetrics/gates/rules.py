@@ -419,11 +419,14 @@ def _upper_bound(comparison: Comparison) -> float:
     if not result.se > 0:
         return math.nan
     t = stats.t_ppf(1 - comparison.rule.alpha, max(result.df, 1))
-    return max(
+    bounds = [
         comparison.drop + (t + _shift_of_skew(comparison, t)) * result.se,
         _bound_of_few_losses(comparison),
         _bound_of_rates(comparison),
-    )
+    ]
+    if not math.isnan(comparison.upper_by_factors):
+        bounds.append(comparison.upper_by_factors)
+    return max(bounds)
 
 
 def _shift_of_skew(comparison: Comparison, t: float) -> float:

@@ -282,6 +282,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1  # of the baseline
     # the noise between its runs beyond that of tasks, in the metric's unit; NaN if unknown
     run_sd: float = math.nan
+    # where runs differ by a factor: the one-sided upper bound of the drop at the level of
+    # the rule, in the metric's unit; NaN elsewhere
+    upper_by_factors: float = math.nan
     noise_source: NoiseSource = NoiseSource.UNKNOWN
     # p of tasks alone, without noise between runs; NaN if nothing can be tested
     p_tasks: float = math.nan

@@ -16,6 +16,7 @@ from pytest_evalmetrics.comparison import (
     LEVEL,
     compare,
     few_units,
+    grown_drop,
     log_least_p,
     means_of,
     needed_drop,
@@ -506,7 +507,11 @@ def _visible(
         se = math.sqrt(variance * (1 + 1 / more) / n)
         needed = needed_at(se)
         wanted = needed.largest_se(rule.max_drop)
-        return needed.drop(se), rollouts_for(2 * variance * k, n * wanted**2)
+        rollouts = rollouts_for(2 * variance * k, n * wanted**2)
+        if not needed.scale.is_of_logs:
+            return needed.drop(se), rollouts
+        rise = _Rise.of(metric, rewards, variance, more=more)
+        return grown_drop(rise.lost, needed), rollouts
     good = ends if rule.direction == "higher" else ends[::-1]
     thinned = _Thinned(metric, rewards, k, good, more=more)
     _, se = thinned.lost(0.0)
@@ -520,6 +525,48 @@ def _visible(
     wanted = needed.largest_se(rule.max_drop)
     rollouts = rollouts_for(within * k, n * wanted**2 - between)
     return thinned_drop(thinned.lost, needed), rollouts
+
+
+class _Rise(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in which the value of every task grew by the same share."""
+
+    tasks: int
+    mean: float  # of the tasks' values
+    between: (
+        float  # the variance of the tasks' values, beyond what their rollouts explain
+    )
+    within: float  # the variance of a task's value in the run, by its rollouts
+    of_baseline: float  # the same in the baseline
+
+    @classmethod
+    def of(
+        cls,
+        metric: metrics.BoundMetric,
+        rewards: TaskRewards,
+        within: float,
+        *,
+        more: float,
+    ) -> _Rise:
+        """Measure tasks by a baseline with `more` times as many rollouts as the run."""
+        parts = metric.parts(rewards)
+        values = means_of(rewards) if parts is None else parts.values
+        of_baseline = within / more
+        seen = float(np.var(values, ddof=1))
+        return cls(
+            tasks=len(rewards),
+            mean=float(values.mean()),
+            between=max(seen - of_baseline, 0.0),
+            within=within,
+            of_baseline=of_baseline,
+        )
+
+    def lost(self, share: float) -> tuple[float, float]:
+        """Return the drop where values grow by such a share, and its standard error."""
+        of_run = self.within * (1 + share) ** 2
+        # large values grow by more
+        of_growth = self.between * share**2
+        variance = self.of_baseline + of_run + of_growth
+        return share * self.mean, math.sqrt(variance / self.tasks)
 
 
 def rollouts_for(per_rollout: float, allowed: float) -> int | None:

@@ -164,6 +164,7 @@ def _metrics_of(
             tasks=math.sqrt(variance_of_difference / 2),
             pooled=runs_in_baseline > 1 and plan.names.bind(text).unbiased,
             is_rate=on_unit and declarations.may_be_rate(benchmark.spec, text),
+            sign=rule_of(benchmark, text, bounded=on_unit).sign,
         )
         measured = _MetricNoise(
             text,

@@ -123,10 +123,14 @@ def _likeliest_change(values: NDArray[np.float64], *, lower: bool) -> _Change | 
     """Weigh the places of a change by likelihood; None where no later run is worse."""
     runs = len(values)
     badness = values.mean(axis=1)
-    if not lower:
-        badness = -badness
     error = _error_of_one_run(values)
     is_rate = bool(((values >= 0) & (values <= 1)).all())
+    if not lower:
+        badness = -badness
+    elif not is_rate and badness.min() > 0:
+        # runs differ by a factor, see `comparison.noise_scale`
+        error = _error_of_one_run(values / badness[:, None])
+        badness = np.log(badness)
     prior = run_noise.prior_of(error, is_rate=is_rate)
     # of one run's value, for each noise between runs, shape (noises,)
     variance = error**2 + prior.sds**2

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.comparison import run_noise
+from pytest_evalmetrics.comparison import choose_scale, run_noise
 from pytest_evalmetrics.model.comparison import RuleName, RuleSettings
 from pytest_evalmetrics.stats import normal_log_sf, normal_ppf
 
@@ -26,12 +26,15 @@ class Noise(msgspec.Struct, frozen=True):
         Whether a further run is held against the mean of all runs, rather than against one.
     is_rate
         Whether the metric is a share from 0 to 1.
+    sign
+        1 where a fall is damage, -1 where a rise is.
     """
 
     values: tuple[float, ...]
     tasks: float
     pooled: bool = False
     is_rate: bool = False
+    sign: float = 1.0
 
     @property
     def runs(self) -> float:
@@ -56,8 +59,12 @@ class Noise(msgspec.Struct, frozen=True):
         else:
             log_p = 0.0
         runs = run_noise.Runs(self.values, self.pooled, 1.0, is_rate=self.is_rate)
+        mean = float(np.mean(self.values))
+        scale = choose_scale(
+            mean, mean + drop, runs, sign=self.sign, is_rate=self.is_rate
+        )
         return run_noise.with_run_noise(
-            runs, drop=drop, log_p=log_p, se=se, alpha=0.01, level=level
+            runs, drop=drop, log_p=log_p, se=se, alpha=0.01, level=level, scale=scale
         )
 
     def chance(self, drop: float) -> float:
@@ -70,7 +77,7 @@ class Noise(msgspec.Struct, frozen=True):
         """Return by how much a further run is worse with a chance."""
         noise = self.against(1.0, level=1 - 2 * chance)
         if not math.isnan(noise.half):
-            return noise.half
+            return noise.scale.drop_of(noise.half)
         variance = self.further * (self.tasks**2 + noise.sd**2)
         return -normal_ppf(chance) * math.sqrt(variance)
 

@@ -43,14 +43,21 @@ def test_that_of_passes_is_where_a_loss_equals_its_own_error():
 def test_a_sum_of_amounts_changes_in_proportion_with_its_error():
     before, after = np.random.default_rng(1).lognormal(3, 1, (2, 200, 1))
     pair = make_pair(before.tolist(), after.tolist(), bounded=False)
-    factor = oracle.t.ppf(0.99, 199) + oracle.t.ppf(0.8, 199)
+    base = np.mean(pair.baseline)
+
+    def error(share):
+        after = pair.current * (1 + share)
+        return np.std(after - pair.baseline, ddof=1) / np.sqrt(200)
 
     def excess(share):
-        """The rise by such a share, less its error."""
-        spread = np.std(pair.current * (1 + share) - pair.baseline, ddof=1)
-        return share * np.mean(pair.current) - factor * spread / np.sqrt(200)
+        """The rise by such a share on the scale of logarithms, less its errors."""
+        drop = share * np.mean(pair.current)
+        distance = np.log1p(drop / base)
+        proven = oracle.t.ppf(0.99, 199) * error(share) * distance / drop
+        margin = oracle.t.ppf(0.8, 199) * error(0) / base
+        return distance - proven - margin
 
-    expected = optimize.brentq(excess, 0, 5) * np.mean(pair.current)
+    expected = optimize.brentq(excess, 1e-6, 5) * np.mean(pair.current)
     # with noise between runs the mean alone decides, here with next to none
     comparison = compared(pair, direction="lower", run_noise=1e-9)
     assert comparison.detectable == pytest.approx(expected, rel=1e-4)

@@ -149,6 +149,18 @@ def test_runs_that_differ_by_more_than_any_number_have_a_finite_interval():
     assert math.isfinite(high)
 
 
+def test_an_upper_bound_is_of_factors():
+    """Of a rise from 2 s to 3 s; t of 49 degrees of freedom is left to the tasks."""
+    pair = make_pair([[1.9], [2.1]] * 25, [[2.9], [3.1]] * 25, bounded=False)
+    stated = compared(
+        pair, name="noninferior", direction="lower", max_drop=3.0, run_noise=0.3
+    )
+    # every task rose by 1 s, so that tasks have no error
+    distance = math.log(1.5) + 2.326348 * 0.3 * math.sqrt(2)
+    expected = 2.0 * math.expm1(distance)
+    assert stated.upper_by_factors == pytest.approx(expected, rel=1e-4)
+
+
 # -- single tasks, and most tasks --------------------------------------------------------
 
 

@@ -90,6 +90,19 @@ def test_a_rise_is_worse_where_less_is_better():
     assert text.startswith("wed is the first worse run")
 
 
+def test_seconds_and_the_seconds_of_their_reciprocals_change_as_surely():
+    """Runs that differ by a factor do so whichever way they are read."""
+    of_tasks = np.random.default_rng(3).lognormal(0, 0.05, TASKS)
+    levels = [2.0, 3.0, 2.0, 3.0, 12.0, 18.0]
+    names = ["mon", "tue", "wed", "thu", "fri", "sat"]
+    wiggles = np.random.default_rng(4).lognormal(0, 0.05, (6, TASKS))
+    seconds = np.array(levels)[:, None] * of_tasks * wiggles
+    _, p = worse([table(run) for run in seconds], rule=LOWER, names=names)
+    reciprocals = [table(100 / run) for run in seconds[::-1]]
+    _, p_of_reciprocals = worse(reciprocals, rule=LOWER, names=names)
+    assert np.log(p_of_reciprocals) == pytest.approx(np.log(p), rel=0.05)
+
+
 def test_a_change_between_runs_of_unlike_levels_is_within_a_range():
     names = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
     text, _ = worse(series(0.3, 0.3, 0.3, 0.15, 0.0, 0.0, 0.0), names=names)

@@ -86,3 +86,12 @@ def test_a_rule_that_tests_against_several_runs_knows_their_noise():
     pooled = structs.replace(STEADY, pooled=True)
     statistical = structs.replace(RULE, rule=RuleName.STATISTICAL)
     assert pooled.alarms(statistical) == pytest.approx(0.01, rel=0.05)
+
+
+def test_a_rise_of_latencies_that_differ_by_a_factor_is_predicted_by_the_factor():
+    """A run is twice as slow as the one before it; tasks explain nothing."""
+    slower = Noise(values=(1.0, 2.0, 4.0), tasks=0.0, pooled=True, sign=-1.0)
+    mean = 7 / 3
+    error = math.log(2) * math.sqrt(1 + 1 / 3)
+    expected = oracle.t.sf(math.log(10 / mean) / error, 2)
+    assert slower.chance(10 - mean) == pytest.approx(expected, rel=1e-5)

@@ -1,5 +1,7 @@
 """The plan of a gate before its next run."""
 
+import math
+
 import numpy as np
 import pytest
 from stages.making import benchmark, load, write_rows
@@ -118,3 +120,15 @@ def test_a_few_tasks_whose_rollouts_prove_a_collapse_are_planned_as_such(tmp_pat
 def test_a_metric_that_three_tasks_never_fail_is_planned_to_need_seven(tmp_path):
     unknown = planned_few(tmp_path, "pass@3")
     assert unknown == FewUnits(unit="task", units=3, needed=7, alpha=0.01)
+
+
+def test_a_plan_of_latencies_is_of_the_factor_that_runs_differ_by(tmp_path):
+    """All tasks take 2 s, with so little error that noise between runs decides."""
+    seconds = [[2.0 + 0.001 * (task % 3), 2.0] for task in range(200)]
+    write_rows(tmp_path, "new.jsonl", seconds)
+    keys = "baseline: {run_noise: 30%, direction: lower, single_tasks: false}"
+    _, loaded = load(benchmark(tmp_path, f"metrics: [mean_reward]\n{keys}"))
+    stated = planned(loaded.benchmark, [loaded.table]).mde
+    # quantiles of 1 % and of 20 %, of a difference of two runs
+    distance = (2.326348 + 0.841621) * 0.3 * math.sqrt(2)
+    assert stated == pytest.approx(2.0 * math.expm1(distance), rel=1e-2)

@@ -79,18 +79,22 @@ class Document:
 
     def items(self, key: str) -> Iterator[JsonObject] | None:
         """Decode the objects of a list one by one; None without a list."""
-        value = self._parts.get(key)
-        items: Sequence[JsonValue | msgspec.Raw] | None = None
-        with suppress(msgspec.DecodeError):
-            items = _items.decode(value) if isinstance(value, msgspec.Raw) else None
+        items = self._list(key)
         if items is None:
-            whole = _decoded(value)
-            if whole is None:
-                return None
-            if not isinstance(whole, list):
-                raise self._unexpected(repr(key), whole, "a list")
-            items = whole
-        return (self._item(item, f"{key}[{at}]") for at, item in enumerate(items))
+            return None
+        return (self._item(item, f"{key}[{index}]") for index, item in enumerate(items))
+
+    def _list(self, key: str) -> Sequence[JsonValue | msgspec.Raw] | None:
+        """Get the list of a key, its items not decoded if possible; None without one."""
+        value = self._parts.get(key)
+        if isinstance(value, msgspec.Raw):
+            with suppress(msgspec.DecodeError):
+                items: list[msgspec.Raw] | None = _items.decode(value)
+                return items
+        whole = _decoded(value)
+        if whole is not None and not isinstance(whole, list):
+            raise self._unexpected(repr(key), whole, "a list")
+        return whole
 
     def _item(self, item: JsonValue | msgspec.Raw, name: str) -> JsonObject:
         value = _decoded(item)
@@ -136,8 +140,10 @@ def _decoded(value: JsonValue | msgspec.Raw) -> JsonValue:
 
 def rows_of(source: Source) -> Iterator[tuple[int, JsonObject]]:
     """Yield the rows of JSON Lines or of a JSON array, with their places."""
-    is_document = source.is_array or source.is_objects
-    loader = (JsonArray if is_document else JsonLines)(Request(FieldMap()))
+    request = Request(FieldMap())
+    loader = JsonLines(request)
+    if source.is_array or source.is_objects:
+        loader = JsonArray(request)
     for row in loader.texts(source):
         yield row.place, decode_row(row, source)
 

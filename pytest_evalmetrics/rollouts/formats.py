@@ -52,10 +52,8 @@ class Format(msgspec.Struct, frozen=True):
 
     def recognises(self, source: Source) -> bool:
         """Check whether a file looks like one of this format."""
-        if (
-            any(source.keys >= keys for keys in self.keys)
-            and _NEMO_GYM not in source.keys
-        ):
+        has_keys = any(source.keys >= keys for keys in self.keys)
+        if has_keys and _NEMO_GYM not in source.keys:
             return True
         return self.shown_by is not None and self.shown_by(source)
 
@@ -93,25 +91,25 @@ def _is_csv(source: Source) -> bool:
         return False
     if _is_csv_name(source.path.name):
         return True
-    import csv  # for what is not JSON
-
     try:
-        names, cells = (
-            line for line in source.head.decode().splitlines()[:2] if line.strip()
-        )
+        lines = source.head.decode().splitlines()[:2]
+        names, cells = [line for line in lines if line.strip()]
     except ValueError:  # no text, or less than two lines
         return False
     separator = csv_separator(names)
     columns = [name.strip() for name in names.split(separator)]
-    return (
-        len(columns) > 1
-        and len(set(columns)) == len(columns)
-        and all(map(_is_column_name, columns))
-        and (
-            len(next(csv.reader([cells], delimiter=separator), [])) == len(columns)
-            or cells.count('"') % 2 == 1
-        )
-    )
+    if len(columns) < 2 or len(set(columns)) < len(columns):
+        return False
+    if not all(map(_is_column_name, columns)):
+        return False
+    ends_in_quotes = cells.count('"') % 2 == 1
+    return ends_in_quotes or _count_cells(cells, separator) == len(columns)
+
+
+def _count_cells(line: str, separator: str) -> int:
+    import csv  # for what is not JSON
+
+    return len(next(csv.reader([line], delimiter=separator), []))
 
 
 def _is_json_document(source: Source) -> bool:

@@ -80,9 +80,8 @@ class TableBuilder:
         self._any_sample = False
         # what tells rows apart as they are written; None if it is unknown of some
         self._marks: list[NDArray[np.int64]] | None = []
-        self._started: dict[
-            int, NDArray[np.float64]
-        ] = {}  # by the first row of a chunk
+        # by the first row of a chunk
+        self._started: dict[int, NDArray[np.float64]] = {}
         self._record_ids: dict[str, int] = {}  # and the first row that has each
         self._retried: dict[int, Failure] = {}  # by row
         self._positional = request.by_position

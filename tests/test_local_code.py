@@ -1,0 +1,141 @@
+"""The fingerprint of a project's function: what counts of its source, and what it uses."""
+
+import sys
+
+import pytest
+
+from pytest_evalmetrics.local_code import code_hash, source_hash
+
+SCORE = """\
+import json
+from my_helpers import clean
+from my_package import words
+import my_settings
+
+LIMIT = 3
+
+
+def unused():
+    return 1
+
+
+def score(row):
+    from my_late import late
+
+    return helper(row) + LIMIT + clean(row) + late(row) + my_settings.SIZE
+
+
+def helper(row):
+    return words.count(row)
+
+
+class Scorer:
+    def score(self, row):
+        return helper(row)
+"""
+MODULES = {
+    "my_scores.py": SCORE,
+    "my_helpers.py": "def clean(row):\n    return 1\n\n\ndef other(row):\n    return 2\n",
+    "my_late.py": "def late(row):\n    return 5\n",
+    "my_settings.py": "SIZE = 8\n",
+    "my_package/__init__.py": "",
+    "my_package/words.py": "from .letters import of\n\n\ndef count(row):\n    return of(row)\n",
+    "my_package/letters.py": "def of(row):\n    return 7\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of some modules, of which one is imported."""
+    for name, text in MODULES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("my_scores")
+    yield tmp_path
+    for name in list(sys.modules):
+        if name.startswith("my_"):
+            del sys.modules[name]
+
+
+def hash_with(project, file, old, new, reference="my_scores:score"):
+    """Hash a function before and after a change of a file."""
+    before = code_hash(reference)
+    text = (project / file).read_text()
+    assert old in text
+    (project / file).write_text(text.replace(old, new))
+    return before, code_hash(reference)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("my_scores.py", "helper(row) + LIMIT", "helper(row) - LIMIT"),
+        ("my_scores.py", "LIMIT = 3", "LIMIT = 4"),
+        ("my_scores.py", "words.count(row)", "words.count(row) + 1"),
+        ("my_helpers.py", "return 1", "return 10"),
+        ("my_late.py", "return 5", "return 50"),
+        ("my_settings.py", "SIZE = 8", "SIZE = 80"),
+        ("my_package/words.py", "return of(row)", "return of(row) + 1"),
+        ("my_package/letters.py", "return 7", "return 70"),
+    ],
+)
+def test_a_change_of_what_a_function_uses_changes_its_hash(project, file, old, new):
+    before, after = hash_with(project, file, old, new)
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("my_scores.py", "return 1", "return 10"),  # of what it does not use
+        ("my_scores.py", "LIMIT = 3", "LIMIT = 3  # words"),
+        ("my_scores.py", "LIMIT = 3", "LIMIT=(3)"),
+        ("my_scores.py", "def score(row):\n", 'def score(row):\n    """Score."""\n'),
+        ("my_helpers.py", "return 2", "return 20"),
+    ],
+)
+def test_comments_format_and_what_is_not_used_do_not_count(project, file, old, new):
+    before, after = hash_with(project, file, old, new)
+    assert before == after
+
+
+def test_the_code_of_a_method_is_that_of_its_class(project):
+    before, after = hash_with(
+        project,
+        "my_scores.py",
+        "class Scorer:\n",
+        "class Scorer:\n    depth = 3\n\n",
+        "my_scores:Scorer.score",
+    )
+    assert before != after
+
+
+@pytest.mark.usefixtures("project")
+def test_a_function_has_the_hash_of_its_name():
+    module = sys.modules["my_scores"]
+    assert source_hash(module.score) == code_hash("my_scores:score")
+    assert source_hash(module.Scorer) == code_hash("my_scores:Scorer")
+    assert source_hash(module.Scorer()) == code_hash("my_scores:Scorer")
+
+
+@pytest.mark.usefixtures("project")
+def test_two_functions_have_two_hashes():
+    hashes = {code_hash("my_scores:score"), code_hash("my_scores:helper")}
+    assert len(hashes) == 2
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("reference", ["my_nothing:score", "my_scores:nothing"])
+def test_code_that_is_not_there_has_no_hash(reference):
+    assert code_hash(reference) == ""
+
+
+def test_code_without_a_source_has_no_hash():
+    assert source_hash(len) == ""
+
+
+def test_a_file_that_can_not_be_parsed_has_no_hash(project):
+    (project / "my_scores.py").write_text("def score(:\n")
+    assert code_hash("my_scores:score") == ""

@@ -39,6 +39,13 @@ BARE = (
 OFFLINE = """
 benchmark: {name: a, rollouts: runs.jsonl, thresholds: {mean_reward: '>= 1'}}
 """
+COMPARED = """
+benchmark:
+  name: a
+  rollouts: runs.jsonl
+  thresholds: {mean_reward: ">= 0.1"}
+  baseline: {max_drop: 0.05}
+"""
 SCORED = """
 benchmark:
   name: a
@@ -47,8 +54,8 @@ benchmark:
     - {type: answer_accuracy, judge_model: {url: "URL/start/v1", name: judge}}
   thresholds: {mean_reward: ">= 1"}
 """
-# what an offline run loads of others: their modules, and with what pydantic loads when it
-# is first used
+# what an offline run may load of others: their modules, and with what pydantic loads when
+# it is first used; a run without scorers loads its core alone
 IMPORTED = {
     "imported": "import pytest, numpy, pydantic, yaml, syrupy",
     "imported and used": "import pytest, numpy, pydantic, yaml, syrupy;"
@@ -96,14 +103,23 @@ def cpu_of(arguments: list[str], folder: Path, env: dict[str, str]) -> float:
 
 
 def make_projects(folder: Path) -> dict[str, Path]:
-    """Write an offline benchmark, a judged one, an idle project and plain tests."""
-    projects = {name: folder / name for name in ("offline", "judged", "idle", "plain")}
+    """Write offline benchmarks, a judged one, an idle project and plain tests."""
+    names = ("offline", "compared", "judged", "idle", "plain")
+    projects = {name: folder / name for name in names}
     for path in projects.values():
         path.mkdir()
         (path / "pytest.ini").write_text("[pytest]\n")
     (projects["offline"] / "a.bench.yaml").write_text(OFFLINE)
     row = '{"_ng_task_index": 0, "reward": 1}\n'
     (projects["offline"] / "runs.jsonl").write_text(row)
+    (projects["compared"] / "a.bench.yaml").write_text(COMPARED)
+    rows = [
+        f'{{"_ng_task_index": {task}, "reward": {int(task % 3 > 0)}}}\n'
+        for task in range(50)
+    ]
+    (projects["compared"] / "runs.jsonl").write_text("".join(rows))
+    record = ("--evalmetrics-update", "--evalmetrics-output=")
+    cpu_seconds(projects["compared"], record, {})
     fake = Fake()
     fake.begin("start", [{"say": {"reasoning": "so", "rating": 4}}])
     (projects["judged"] / "a.bench.yaml").write_text(SCORED.replace("URL", fake.url))
@@ -204,6 +220,10 @@ def main() -> None:
                 print(
                     f"CPU of an offline run over its peers {state}, {label}: {ratio:.2f}"
                 )
+            ratio = over_peers(projects["compared"], IMPORTED["imported"], env)
+            print(
+                f"the same with a baseline, over its peers imported, {label}: {ratio:.2f}"
+            )
             share = import_share(projects["offline"], env)
             print(f"self time of our imports over the peers', {label}: {share:.2f}")
             output = (f"--evalmetrics-output={folder}/out/",)

@@ -18,6 +18,7 @@ from pytest_evalmetrics.model.comparison import (
     Comparison,
     FewRuns,
     Independence,
+    NoiseSource,
     RuleName,
     RuleSettings,
 )
@@ -274,6 +275,9 @@ def _of_collapse(comparison: Comparison, p: float) -> Decision:
     # know nothing
     if comparison.runs == 1 and comparison.p_rollouts < p:
         least = comparison.p_rollouts
+    # no noise between runs takes everything, whatever the file states of it
+    if comparison.noise_source is NoiseSource.DECLARED and comparison.runs == 1:
+        least = min(least, comparison.p_tasks)
     is_proven = least * rule.benchmarks < rule.alpha
     if is_proven and _may_prove(comparison):
         return Decision(Verdict.FAIL)

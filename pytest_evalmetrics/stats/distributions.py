@@ -66,7 +66,8 @@ def normal_log_sf(x: float) -> float:
     if x < _FAR:
         return math.log(normal_sf(x))
     square = x * x
-    series = -1 / square + 3 / square**2 - 15 / square**3
+    inverse = 1 / square
+    series = -inverse + 3 * inverse**2 - 15 * inverse**3
     return -square / 2 - math.log(x) - _LOG_2PI / 2 + math.log1p(series)
 
 

@@ -55,7 +55,8 @@ def clopper_pearson(k: float, n: float, level: float = 0.95) -> Bounds:
     `k` may be a fraction, such as the sum of rewards on [0, 1]. Clopper and Pearson 1934.
     """
     tail = (1 - level) / 2
-    if k <= 0:
+    # a sum of shares may be so small that no number is between n less it, and n
+    if n - k >= n:
         return 0.0, _upper_bound(0.0, n, tail)
     if k >= n:
         return 1 - _upper_bound(0.0, n, tail), 1.0

@@ -61,7 +61,8 @@ def skewed_rate_interval(
     df = _df_of_variance(estimate.df, _kurtosis_about_0(units), units.size)
     quantile = 0.5 + level / 2
     rate = min(max(estimate.mean, 0.0), 1.0)
-    tries = rate * (1 - rate) / estimate.se**2
+    # the square of a tiny error underflows
+    tries = rate / estimate.se * ((1 - rate) / estimate.se)
     tries *= (t_ppf(quantile, tasks - 1) / t_ppf(quantile, df)) ** 2
     if clusters is not None:
         tries = min(tries, tasks)
@@ -74,10 +75,13 @@ def skewed_rate_interval(
 
 def _kurtosis_about_0(errors: Floats) -> float:
     """Return the fourth moment of errors in their variance; 1 without spread."""
-    variance = squares(errors) / errors.size
-    if not variance > 0:
+    largest = float(np.abs(errors).max(initial=0.0))
+    if not largest > 0:
         return 1.0
-    return fourth_powers(errors) / errors.size / variance**2
+    # by a power of two, which rounds nothing: the powers of tiny errors underflow
+    scaled = np.ldexp(errors, -math.frexp(largest)[1])
+    variance = squares(scaled) / scaled.size
+    return fourth_powers(scaled) / scaled.size / variance**2
 
 
 def _df_of_variance(df: float, kurtosis: float, units: int) -> float:

@@ -16,6 +16,7 @@ def checked(
     benchmarks=1,
     runs=None,
     independent=None,
+    run_noise=None,
     **gated,
 ):
     """Judge one metric; `gated` are further fields of what is gated."""
@@ -26,6 +27,7 @@ def checked(
         gate_id="g",
         runs=runs,
         independent=independent,
+        run_noise=run_noise,
     )
     (check,) = check_regression(
         [Gated(compared=compared, min_coverage=min_coverage, **gated)],

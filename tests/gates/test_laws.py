@@ -288,6 +288,11 @@ def test_few_clusters_that_all_lost_as_much_are_judged_by_their_rollouts(
     assert check.comparison.blind.unit == "cluster"
 
 
+def test_a_collapse_is_no_noise_between_runs_however_much_the_file_states():
+    pair = make_pair([[1.0, 1.0, 0.0, 1.0]] * 40, [[0.0] * 4] * 40)
+    assert checked(pair, run_noise=0.3).verdict is FAIL
+
+
 def coins(up, tasks):
     """Rewards of tasks whose eight rollouts are copies of one answer."""
     return [[1.0] * 8] * up + [[0.0] * 8] * (tasks - up)

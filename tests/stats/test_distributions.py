@@ -175,3 +175,8 @@ def test_the_log_of_a_binomial_tail_below_its_mean(k, n, p):
 
 def test_more_successes_than_tries_have_no_chance():
     assert distributions.log_binom_sf(6, 5, 0.5) == -math.inf
+
+
+def test_the_log_of_a_tail_beyond_any_number_is_far_below_0():
+    assert distributions.normal_log_sf(1e100) == pytest.approx(-5e199)
+    assert distributions.normal_log_sf(1e200) == -math.inf

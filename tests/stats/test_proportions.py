@@ -20,6 +20,7 @@ from pytest_evalmetrics.stats import (
     wilson,
     zero_flip_bound,
 )
+from pytest_evalmetrics.stats.proportions import clopper_pearson as exact_interval
 
 SHARES = [
     (0, 1),
@@ -207,3 +208,8 @@ def test_the_upper_end_of_a_drop_is_below_the_true_one_in_one_run_of_a_hundred(
             if chance > 1e-8 and paired_score_p(losses, gains, n, margin) < 0.01:
                 missed += chance
     assert missed <= 0.0105
+
+
+@pytest.mark.parametrize("passed", [5e-324, 1e-17, 1e-300])
+def test_a_sum_of_rewards_that_rounds_to_nothing_has_the_interval_of_none(passed):
+    assert exact_interval(passed, 2) == exact_interval(0, 2)

@@ -13,6 +13,7 @@ from pytest_evalmetrics.stats import (
     skewed_rate_interval,
     t_interval,
 )
+from pytest_evalmetrics.stats.means import MeanSE
 
 RUNS = 400
 MOST_MISSED = 0.035 + 3 * (0.035 * 0.965 / RUNS) ** 0.5  # on each side
@@ -179,3 +180,12 @@ def test_a_mean_moves_only_towards_its_rare_values():
 def test_the_upper_end_of_a_drop_of_single_passes_grows_with_the_losses():
     ends = [paired_score_upper(losses, 2, 50, 0.01) for losses in range(10)]
     assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("size", [1e-90, 1e-160, 1e-300])
+def test_tiny_shares_have_the_interval_of_a_rate_that_is_0(size):
+    rewards = np.array([0.0, 1.0, 2.0, 1.0] * 10) * size
+    mean = MeanSE(mean=float(rewards.mean()), se=size / 9, df=39, units=40)
+    low, high = skewed_rate_interval(mean, rewards - rewards.mean(), None, 0.95)
+    assert low == 0
+    assert 0 < high < 0.1

@@ -423,6 +423,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         why = ""
         undefined = getattr(self.target, "undefined", None)
         if not len(rewards.values):
+            kind = UndefinedMetricError
             why = "there is no rollout with a number to compute it from"
         elif undefined is not None:
             kind = UndefinedMetricError

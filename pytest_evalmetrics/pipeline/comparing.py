@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 
 # a metric that is to be judged by a test, or what it came to without one
 Judgeable: TypeAlias = Gated | Check
+_LARGEST = 1e150  # of a task: sums of squares stay below 1e308
 _LEAST_IN_ALL = 0.5  # of the tasks: those that all runs of a baseline have
 _LEAST_BY_CHANCE = 0.75  # of tasks, that others may be gone beside
 _FEW_RUNS = 4  # from so many on, runs find drops of ten points and less
@@ -546,6 +547,7 @@ def comparison_input(
     """Pair a metric with its baseline; `pairings` has one for each run of the baseline."""
     metric = pairing.plan.names.bind(text)
     pair = pairing.pair(metric)
+    _check_size(pair)
     is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
     runs = None
     if len(pairings) > 1:
@@ -569,6 +571,18 @@ def comparison_input(
         gate_id=f"{benchmark.spec.name}::{agent}",
         independent=benchmark.spec.independent,
     )
+
+
+def _check_size(pair: PairedMetric) -> None:
+    """Refuse numbers whose squares no number can hold, as the run itself does."""
+    largest = abs(pair.value_baseline)
+    if pair.baseline is not None:
+        largest = float(np.abs(pair.baseline).max(initial=0.0))
+    if largest > _LARGEST:
+        raise BaselineError(
+            f"a value of {largest:.3g} is too large to compare: look for a broken "
+            "number in its rollouts"
+        )
 
 
 def _pairs_of_runs(

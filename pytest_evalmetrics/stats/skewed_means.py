@@ -41,6 +41,7 @@ _NORMAL_SKEW = 1.5  # standard errors that the skew of normal logarithms may be 
 _MOST_LOG_SD = 1.5  # beyond it the mean is that of a few values
 _MOST_LOG = 700.0  # of a number that has an exponential
 _MIDDLE = (0.25, 0.75)  # rates of units that are not skewed much
+_LEAST_SQUARE = 1e-290  # of a tiny error: below it, digits underflow
 _FEW_FOR_SKEW = 20  # clusters, whose spread hardly shows how skewed they are
 
 
@@ -61,8 +62,11 @@ def skewed_rate_interval(
     df = _df_of_variance(estimate.df, _kurtosis_about_0(units), units.size)
     quantile = 0.5 + level / 2
     rate = min(max(estimate.mean, 0.0), 1.0)
-    # the square of a tiny error underflows
-    tries = rate / estimate.se * ((1 - rate) / estimate.se)
+    square = estimate.se**2
+    if square > _LEAST_SQUARE:
+        tries = rate * (1 - rate) / square
+    else:
+        tries = rate / estimate.se * ((1 - rate) / estimate.se)
     tries *= (t_ppf(quantile, tasks - 1) / t_ppf(quantile, df)) ** 2
     if clusters is not None:
         tries = min(tries, tasks)

@@ -230,6 +230,20 @@ def test_runs_that_lack_tasks_are_compared_where_the_file_allows_it(tmp_path):
     assert gated.compared.runs.values == (pytest.approx(2 / 3), pytest.approx(2 / 3))
 
 
+def test_a_reference_of_numbers_too_large_to_square_cant_be_compared(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1e200], [2e200]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    keys = f"metrics: [mean_reward]\n{against(rest=', direction: higher')}"
+    (check,) = one(benchmark(tmp_path, keys)).judgeable
+    assert only_reason(check) == NotComparable(
+        "mean_reward",
+        words=(
+            "a value of 2e+200 is too large to compare: look for a broken number in its "
+            "rollouts"
+        ),
+    )
+
+
 def test_a_drop_of_a_rate_by_one_or_more_can_never_fail(tmp_path):
     write_rows(tmp_path, "old.jsonl", [[1]])
     write_rows(tmp_path, "new.jsonl", [[0]])

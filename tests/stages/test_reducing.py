@@ -1,8 +1,11 @@
 """Reduce: the rollouts of each agent to estimates."""
 
 import pytest
-from stages.making import benchmark, load, write_rows
+from stages.making import benchmark, given, load, write_rows
 
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.model.rollout_notes import UndefinedSlice
+from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 
 
@@ -114,3 +117,16 @@ def test_an_interval_is_at_the_confidence_of_its_threshold(tmp_path):
     keys = "thresholds: {mean_reward: {min: 0.1, bound: lower, confidence: 80%}}"
     (agent,) = reduced(benchmark(tmp_path, keys)).agents
     assert agent.intervals["mean_reward"].level == pytest.approx(0.6)
+
+
+def test_a_slice_without_any_number_of_another_score_is_left_out(tmp_path):
+    rewards = [[1], [0], [1]]
+    write_rows(
+        tmp_path, "new.jsonl", rewards, lang=["de", "en", "en"], speed=[None, 2, 4]
+    )
+    expect = "expect: {missing_reward: exclude, max_missing: 50%}"
+    keys = f"metrics: [mean/speed]\nbreakdown: [lang]\n{expect}"
+    result = evaluate(given(benchmark(tmp_path, keys))).result
+    assert result.verdict is Verdict.PASS
+    (words,) = [note.words for note in result.notes if isinstance(note, UndefinedSlice)]
+    assert words.startswith("metric 'mean/speed[lang=de]' is undefined")

@@ -36,12 +36,13 @@ class GroupedValues(msgspec.Struct, frozen=True, kw_only=True):
     sizes: Ints  # how many values each group has, shape (groups,)
 
     @classmethod
-    def of(cls, values: Floats, groups: Ints, *, count: int) -> GroupedValues:
+    def of(
+        cls, values: Floats, groups: NDArray[np.int32], *, count: int
+    ) -> GroupedValues:
         """Sort values of so many groups."""
         order = np.argsort(values, kind="stable")
-        in_order = groups[order].astype(np.int32)
         sizes = np.bincount(groups, minlength=count)
-        return cls(values=values[order], groups=in_order, sizes=sizes)
+        return cls(values=values[order], groups=groups[order], sizes=sizes)
 
     def quantiles(self, times: Floats, share: float) -> Floats:
         """Return a quantile of groups that occur so many times each.

@@ -128,11 +128,14 @@ def _any_of_group(
     if count == 1:
         return of_independent
     least = np.minimum.reduce([p_of_flips[number] for number in dependent])
-    level = max(p, _SURE / len(least))
-    expected = level * len(least)  # flips at this level, of one number
-    ratio = float((least <= level).sum()) / expected
+    flips = len(least)
+    level = max(p, _SURE / flips)
+    seen = np.count_nonzero(least <= level)
+    expected = level * flips  # of one number
+    # as many independent numbers would be seen so often
+    independent = min(max(seen / expected, 1.0), count)
     # rare events are nearly independent: the bound holds where flips can't show them
-    return min(of_independent, level * min(max(ratio, 1.0), count))
+    return min(of_independent, level * independent)
 
 
 # -- which metrics are names of one number -----------------------------------------------
@@ -155,7 +158,7 @@ def _distinct_numbers(
         distinct = list(dict.fromkeys(firsts))
         if len(distinct) == 1:
             continue
-        flipped = _p_of_flips(scaled[distinct], group)
+        flipped = _p_of_flips([scaled[place] for place in distinct], group)
         for first, p_of_number in zip(distinct, flipped, strict=True):
             number = _Number(group=group, first=linear[first].place)
             p_of_flips[number] = p_of_number
@@ -174,7 +177,7 @@ def _is_linear(metric: _Metric, group: str) -> bool:
     return metric.group == group and is_sum
 
 
-def _first_alike(metrics: Sequence[_Metric], scaled: Floats) -> list[int]:
+def _first_alike(metrics: Sequence[_Metric], scaled: Sequence[Floats]) -> list[int]:
     """Find for each metric the first one with the same damage and the same p."""
     distinct: list[int] = []
     firsts: list[int] = []
@@ -189,7 +192,9 @@ def _first_alike(metrics: Sequence[_Metric], scaled: Floats) -> list[int]:
     return firsts
 
 
-def _first_with_damage(scaled: Floats, place: int, earlier: Sequence[int]) -> int:
+def _first_with_damage(
+    scaled: Sequence[Floats], place: int, earlier: Sequence[int]
+) -> int:
     """Find the first of earlier metrics with the same damage; else the metric itself."""
     for other in earlier:
         if float(scaled[other] @ scaled[place]) > _ALIKE:
@@ -197,8 +202,8 @@ def _first_with_damage(scaled: Floats, place: int, earlier: Sequence[int]) -> in
     return place
 
 
-def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
-    """Return each unit's damage, scaled to length 1, shape (comparisons, units).
+def _unit_damages(comparisons: Sequence[Comparison]) -> list[Floats] | None:
+    """Return the damage of the units of each comparison, scaled to length 1.
 
     None where there is nothing, or where metrics of other tasks have other clusters.
     """
@@ -207,23 +212,29 @@ def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
     rows = _damage_of_all_tasks(comparisons)
     if rows is None:
         return None
-    largest = max(comparisons, key=lambda one: len(one.pair.tasks))
-    clusters = largest.clusters
-    if clusters is not None:
-        rows = [np.bincount(clusters, weights=row).astype(np.float64) for row in rows]
-    matrix = np.array(rows)
-    length = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
-    scaled: Floats = matrix / np.where(length > 0, length, 1.0)
+    clusters = _of_most_tasks(comparisons).clusters
+    scaled = []
+    for row in rows:
+        of_units = row
+        if clusters is not None:
+            of_units = np.bincount(clusters, weights=row).astype(np.float64)
+        length = math.sqrt(float((of_units**2).sum()))
+        if length > 0:
+            of_units = of_units / length
+        scaled.append(of_units)
     return scaled
+
+
+def _of_most_tasks(comparisons: Sequence[Comparison]) -> Comparison:
+    return max(comparisons, key=lambda one: len(one.pair.tasks))
 
 
 def _damage_of_all_tasks(comparisons: Sequence[Comparison]) -> list[Floats] | None:
     """Return damage over the tasks of all comparisons, 0 for one that some lack."""
     rows = [one.influence for one in comparisons if one.influence is not None]
-    largest = max(comparisons, key=lambda one: len(one.pair.tasks))
-    tasks = largest.pair.tasks
+    tasks = _of_most_tasks(comparisons).pair.tasks
     tasks_of_rows = [one.pair.tasks for one in comparisons]
-    if all(own is tasks or own == tasks for own in tasks_of_rows):
+    if all(own == tasks for own in tasks_of_rows):
         return rows
     all_tasks = dict.fromkeys(chain(tasks, *tasks_of_rows))
     is_clustered = any(one.clusters is not None for one in comparisons)
@@ -232,38 +243,52 @@ def _damage_of_all_tasks(comparisons: Sequence[Comparison]) -> list[Floats] | No
     place_of = {task: place for place, task in enumerate(all_tasks)}
     damage = np.zeros((len(rows), len(place_of)))
     for of_all, row, own in zip(damage, rows, tasks_of_rows, strict=True):
-        of_all[[place_of[task] for task in own]] = row
+        places = [place_of[task] for task in own]
+        of_all[places] = row
     return list(damage)
 
 
 # -- p under random flips ----------------------------------------------------------------
 
 
-def _p_of_flips(scaled: Floats, group: str) -> Floats:
+def _p_of_flips(scaled: Sequence[Floats], group: str) -> Floats:
     """Return p of each number under each random flip, shape (numbers, flips)."""
-    seed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
+    digest = blake2b(group.encode(), digest_size=8).digest()
+    seed = int.from_bytes(digest, "little")
     rng = np.random.Generator(np.random.PCG64(seed))
     totals = _flipped_sums(_in_blocks(scaled, rng), rng)
     flips = 2 * len(totals)  # with their opposites
     # sums on a lattice tie
     rounded = np.round(totals.T, 5)
-    ranks = np.array([_mid_ranks(sums) for sums in rounded])
-    ranks %= flips  # those from the other end
-    p = np.concatenate((ranks, flips - ranks), axis=1)
-    p /= flips
-    return p
+    p_of_numbers = []
+    for sums in rounded:
+        # those of negative sums count from the other end
+        ranks = _mid_ranks(sums) % flips
+        with_opposites = np.concatenate((ranks, flips - ranks))
+        p_of_numbers.append(with_opposites / flips)
+    return np.array(p_of_numbers)
 
 
-def _in_blocks(scaled: Floats, rng: np.random.Generator) -> Floats:
-    """Sum many units in random blocks, each of which is flipped as a whole."""
-    units = scaled.shape[1]
+def _in_blocks(scaled: Sequence[Floats], rng: np.random.Generator) -> Floats:
+    """Sum many units in random blocks, each of which is flipped as a whole.
+
+    Shape (numbers, blocks).
+    """
+    units = len(scaled[0])
     if units <= _UNITS:
-        return scaled
+        return np.array(scaled)
     # a block's signs are drawn together, its tasks' signs beforehand
-    signs = rng.integers(0, 2, units) * 2.0 - 1
+    coins = rng.integers(0, 2, units).astype(np.int8)
+    order = rng.permutation(units)
+    signs = 2 * coins[order] - 1
     starts = np.linspace(0, units, _UNITS, endpoint=False).astype(np.intp)
-    shuffled = (scaled * signs)[:, rng.permutation(units)]
-    return np.add.reduceat(shuffled, starts, axis=1)
+    blocks = np.empty((len(scaled), _UNITS))
+    # one number after the other: a million tasks are eight megabytes
+    for number, damage in enumerate(scaled):
+        shuffled = damage[order]
+        shuffled *= signs
+        blocks[number] = np.add.reduceat(shuffled, starts)
+    return blocks
 
 
 def _flipped_sums(scaled: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -272,7 +297,8 @@ def _flipped_sums(scaled: Floats, rng: np.random.Generator) -> NDArray[np.float3
     coins = rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8)
     signs_of_byte = _signs_of_bytes()
     weights = scaled.T.astype(np.float32)
-    sums = np.empty((_FLIPS, weights.shape[1]), dtype=np.float32)
+    numbers = len(scaled)
+    sums = np.empty((_FLIPS, numbers), dtype=np.float32)
     rows = max(1, _ALONE // weights.size)
     for start in range(0, _FLIPS, rows):
         end = min(start + rows, _FLIPS)

@@ -96,6 +96,11 @@ def rank_damage(pair: PairedMetric, sign: float) -> Floats:
     From -1 to 1: the chance that one of the run is worse than one of the baseline, less
     the chance that it is better.
     """
+    rewards_before = pair.rewards_baseline
+    rewards_now = pair.rewards_current
+    if rewards_before.is_one_each and rewards_now.is_one_each:
+        # of one rollout on each side the order is the rank
+        return np.asarray(sign * np.sign(rewards_before.numbers - rewards_now.numbers))
     before, now = _ranks(pair)
     offsets_before = pair.rewards_baseline.offsets
     offsets_now = pair.rewards_current.offsets

@@ -132,13 +132,18 @@ class Quantile:
 
     def weighted(self, rewards: TaskRewards, weights: Floats) -> float:
         """Take the percentile of values that occur so many times each."""
-        order = rewards.once("order", lambda: np.argsort(rewards.values, kind="stable"))
-        ordered = rewards.once("ordered", lambda: rewards.values[order])
+        order = rewards.once("order", lambda: _ascending(rewards.values))
         reached = np.cumsum(weights[order])
         place = (reached[-1] - 1) * self.quantile
         ends = np.searchsorted(reached, [np.floor(place), np.ceil(place)], side="right")
-        low, high = ordered[np.minimum(ends, len(ordered) - 1)].tolist()
+        places = order[np.minimum(ends, len(order) - 1)]
+        low, high = rewards.values[places].tolist()
         return float(low + (high - low) * (place - np.floor(place)))
+
+
+def _ascending(values: Floats) -> NDArray[np.int32]:
+    """Return the places of values in ascending order, in half of the memory."""
+    return np.argsort(values, kind="stable").astype(np.int32)
 
 
 @register_metric("sum")

@@ -191,48 +191,66 @@ class _Observed(msgspec.Struct, frozen=True):
     # -- means and rates ---------------------------------------------------------------------
 
     def _of_mean(self, parts: TaskParts) -> Interval | str:
-        tops = self._of_held(parts.tops)
-        bottoms = self._of_held(parts.bottoms)
-        values = self._of_held(parts.values)
-        mean = stats.ratio_mean(tops, bottoms, self.clusters)
+        held = _HeldParts(
+            tops=self._of_held(parts.tops),
+            bottoms=self._of_held(parts.bottoms),
+            values=self._of_held(parts.values),
+        )
+        mean = stats.ratio_mean(held.tops, held.bottoms, self.clusters)
         bounded = self.metric.bounded or self.ends == _UNIT
-        is_plain_mean = (bottoms == bottoms[0]).all()
-        are_alike = is_plain_mean and self.clusters is None
-        all_or_none = are_alike and ((values == 0) | (values == 1)).all()
-        if bounded and (all_or_none or not mean.se > 0):
+        if bounded and (self._are_all_or_none(held) or not mean.se > 0):
             share = min(max(mean.mean, 0.0), 1.0)
             passed = share * mean.units
             low, high = stats.clopper_pearson(passed, mean.units, self.level)
             return Interval(low, high, self.level, "clopper-pearson")
         if not mean.se > 0:
             return _NO_SPREAD
-        low, high = stats.t_interval(mean, self.level)
-        if bounded and self._is_near_an_end(values):
-            exact_low, exact_high = stats.clopper_pearson(
-                mean.mean * mean.units, mean.units, self.level
-            )
-            low = min(low, exact_low)
-            high = max(high, exact_high)
-        if bounded and self._is_skewed(mean):
-            errors = (tops - mean.mean * bottoms) / bottoms.mean()
-            exact_low, exact_high = stats.skewed_rate_interval(
-                mean, errors, self.clusters, self.level
-            )
-            low = min(low, exact_low)
-            high = max(high, exact_high)
-        if not bounded:
-            low, high = stats.skewed_mean_interval(
-                mean,
-                tops - mean.mean * bottoms,
-                self.level,
-                clusters=self.clusters,
-                values=values if is_plain_mean else None,
-            )
+        if bounded:
+            low, high = self._ends_of_rate(held, mean)
+        else:
+            low, high = self._ends_of_amount(held, mean)
         least, most = self._range(bounded=bounded)
         method = "t"
         if self.clusters is not None:
             method = "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)
+
+    def _are_all_or_none(self, held: _HeldParts) -> bool:
+        """Check whether each task counts alike, by itself, and passes wholly or not at all."""
+        if self.clusters is not None or not held.weigh_alike:
+            return False
+        return bool(((held.values == 0) | (held.values == 1)).all())
+
+    def _ends_of_rate(
+        self, held: _HeldParts, mean: stats.MeanSE
+    ) -> tuple[float, float]:
+        """Widen Student's interval where few tasks pass, or fail, or the rate is skewed."""
+        low, high = stats.t_interval(mean, self.level)
+        if self._is_near_an_end(held.values):
+            exact_low, exact_high = stats.clopper_pearson(
+                mean.mean * mean.units, mean.units, self.level
+            )
+            low = min(low, exact_low)
+            high = max(high, exact_high)
+        if self._is_skewed(mean):
+            errors = held.errors(mean) / held.bottoms.mean()
+            exact_low, exact_high = stats.skewed_rate_interval(
+                mean, errors, self.clusters, self.level
+            )
+            low = min(low, exact_low)
+            high = max(high, exact_high)
+        return low, high
+
+    def _ends_of_amount(
+        self, held: _HeldParts, mean: stats.MeanSE
+    ) -> tuple[float, float]:
+        """Return the interval of numbers without a range, which may be skewed."""
+        values = None
+        if held.weigh_alike:
+            values = held.values
+        return stats.skewed_mean_interval(
+            mean, held.errors(mean), self.level, clusters=self.clusters, values=values
+        )
 
     def _of_held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Choose the tasks that have a value; nothing is copied where all have one."""
@@ -350,6 +368,23 @@ class _Observed(msgspec.Struct, frozen=True):
             clusters=self.clusters,
             weighed=weighed,
         )
+
+
+class _HeldParts(msgspec.Struct, frozen=True):
+    """What the tasks that have a value add to a mean, shapes (tasks,); see `TaskParts`."""
+
+    tops: NDArray[np.float64]
+    bottoms: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    @property
+    def weigh_alike(self) -> bool:
+        """Whether each task has the same weight."""
+        return bool((self.bottoms == self.bottoms[0]).all())
+
+    def errors(self, mean: stats.MeanSE) -> NDArray[np.float64]:
+        """Return how far each task is from the mean, times its weight."""
+        return np.asarray(self.tops - mean.mean * self.bottoms)
 
 
 class _Resampling(msgspec.Struct, frozen=True):

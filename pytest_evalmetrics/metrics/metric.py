@@ -274,7 +274,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
     def weighed(self, rewards: TaskRewards, times: NDArray[Any]) -> float:
         """Compute it where each task occurs so many times, shape (tasks,)."""
-        weights = times[rewards.task].astype(np.float64, copy=False)
+        weights = np.repeat(times, rewards.counts).astype(np.float64, copy=False)
         return self.checked("weighted", self.target.weighted, rewards, weights)
 
     def checked(
@@ -337,8 +337,13 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
                 weighted = partial(
                     self._of_draws, "combine_weighted", target.combine_weighted
                 )
-        tops = values if held.all() else np.where(held, values, 0.0)
-        bottoms = held.astype(np.float64)
+        if held.all():
+            tops = values
+            # one for each task, without a million of them
+            bottoms = np.broadcast_to(1.0, values.shape)
+        else:
+            tops = np.where(held, values, 0.0)
+            bottoms = held.astype(np.float64)
         return TaskParts(tops, bottoms, combine, combine_draws, weighted)
 
     def _of_draws(

@@ -323,6 +323,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
                 clusters=_chosen(common.clusters, places),
             )
             then = _without_others(then, places)
+        if then.is_one_each and held.rewards.is_one_each:
+            # a million tasks begin at the same places on both sides
+            then = structs.replace(then, offsets=held.rewards.offsets)
         return _SharedTasks(
             common=common.tasks,
             is_held=is_held,
@@ -670,8 +673,9 @@ def _gaps(wanted: NDArray[np.int64], sample: Sample) -> NDArray[np.int64] | None
 
 def _if_any(gaps: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Return how many are missing of each task, 0 for more than wanted; None for none."""
-    missing = np.maximum(gaps, 0)
-    return missing if missing.any() else None
+    if not (gaps > 0).any():
+        return None
+    return np.maximum(gaps, 0)
 
 
 def _filled(sample: Sample, missing: NDArray[np.int64] | None, value: float) -> Sample:

@@ -326,60 +326,126 @@ def _metric_power(
     power: Power,
     recorded: _Recorded,
 ) -> Power:
-    table = recorded.table
     metric = plan.names.bind(power.metric)
-    k = power.rollouts
-    rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
+    source = metrics.SampleSource(recorded.table, plan.spec.reward)
+    rewards = source.sample(metric).rewards
     parts = metric.parts(rewards)
-    baseline = _mean_over_tasks(parts)
-    rule = rule_of(
-        benchmark,
-        power.metric,
-        bounded=metric.bounded or _is_on_unit(rewards),
-        baseline=baseline,
-    )
-    if rule.rule is RuleName.RELATIVE and baseline is not None:
-        # in the metric's unit, as what is detected
-        rule = structs.replace(rule, max_drop=rule.max_drop * abs(baseline))
+    rule = _rule_in_unit(benchmark, power.metric, metric, rewards, parts)
     power = structs.replace(power, tasks=len(rewards), max_drop=rule.max_drop)
-    is_mean = parts is not None and parts.combine is None
-    if metric.extreme or not (is_mean or metric.weighs):
-        return structs.replace(power, unknown=PowerGap.NO_MEAN)
-    blind = _why_blind(rewards, parts, k, rule)
-    if blind is not None:
-        return structs.replace(power, unknown=blind)
-    if benchmark.spec.cluster is not None:
-        return structs.replace(power, unknown=PowerGap.ONE_RUN)
-    before = int(np.median(rewards.counts))
-    level = _level(benchmark, rule.alpha, len(rewards), before=before, now=k)
-    alpha = level / recorded.sharing
-    is_single = int(rewards.counts.max(initial=0)) == 1
-    if is_single:
-        by_second_run = _by_second_run(benchmark, plan, power, recorded, alpha=alpha)
+    gap = _gap(metric, rewards, parts, power.rollouts, rule)
+    if gap is None and benchmark.spec.cluster is not None:
+        gap = PowerGap.ONE_RUN
+    if gap is not None:
+        return structs.replace(power, unknown=gap)
+    alpha = _level_of_mean(benchmark, rule, rewards, power.rollouts)
+    planned = _Planned(
+        metric=metric,
+        rewards=rewards,
+        rule=rule,
+        alpha=alpha / recorded.sharing,
+    )
+    if planned.is_single:
+        by_second_run = _by_second_run(
+            benchmark, plan, power, recorded, alpha=planned.alpha
+        )
         if by_second_run is not None:
             return by_second_run
     if parts is None:
-        se = _redrawn(metric, rewards, k) or math.nan
-        mde = needed_drop(len(rewards) - 1, alpha).drop(se)
-        needed = rollouts_for(mde**2 * k, rule.max_drop**2)
-        return structs.replace(power, mde=mde, needed=needed)
+        return _power_of_redrawn(planned, power)
+    return _power_over_tasks(benchmark, plan, planned, power, recorded)
+
+
+class _Planned(msgspec.Struct, frozen=True):
+    """A metric whose power is planned."""
+
+    metric: metrics.BoundMetric
+    rewards: TaskRewards  # of the baseline
+    rule: RuleSettings  # its drop in the metric's unit
+    alpha: float  # the level that is left for it
+
+    @property
+    def is_single(self) -> bool:
+        """Whether no task has more than one rollout."""
+        return int(self.rewards.counts.max(initial=0)) == 1
+
+
+def _rule_in_unit(
+    benchmark: Benchmark,
+    text: str,
+    metric: metrics.BoundMetric,
+    rewards: TaskRewards,
+    parts: TaskParts | None,
+) -> RuleSettings:
+    """Return a metric's rule with a relative drop in the metric's unit, as it is detected."""
+    baseline = _mean_over_tasks(parts)
+    bounded = metric.bounded or _is_on_unit(rewards)
+    rule = rule_of(benchmark, text, bounded=bounded, baseline=baseline)
+    if rule.rule is not RuleName.RELATIVE or baseline is None:
+        return rule
+    return structs.replace(rule, max_drop=rule.max_drop * abs(baseline))
+
+
+def _gap(
+    metric: metrics.BoundMetric,
+    rewards: TaskRewards,
+    parts: TaskParts | None,
+    k: int,
+    rule: RuleSettings,
+) -> PowerGap | FewUnits | None:
+    """Find why no drop can be stated before a run; None if one may be."""
+    is_mean = parts is not None and parts.combine is None
+    if metric.extreme or not (is_mean or metric.weighs):
+        return PowerGap.NO_MEAN
+    return _why_blind(rewards, parts, k, rule)
+
+
+def _level_of_mean(
+    benchmark: Benchmark, rule: RuleSettings, rewards: TaskRewards, k: int
+) -> float:
+    """Return the level of the mean of tasks, of which the next run has so many rollouts."""
+    before = int(np.median(rewards.counts))
+    return _level(benchmark, rule.alpha, len(rewards), before=before, now=k)
+
+
+def _power_of_redrawn(planned: _Planned, power: Power) -> Power:
+    """Plan a metric that is no mean over tasks by drawing rollouts anew."""
+    k = power.rollouts
+    rewards = planned.rewards
+    se = _redrawn(planned.metric, rewards, k) or math.nan
+    mde = needed_drop(len(rewards) - 1, planned.alpha).drop(se)
+    needed = rollouts_for(mde**2 * k, planned.rule.max_drop**2)
+    return structs.replace(power, mde=mde, needed=needed)
+
+
+def _power_over_tasks(
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    planned: _Planned,
+    power: Power,
+    recorded: _Recorded,
+) -> Power:
+    """Plan a mean over tasks."""
+    rewards = planned.rewards
+    rule = planned.rule
+    alpha = planned.alpha
+    least = rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0
 
     def needed_at(se: float) -> Needed:
         noise = _noise_of_runs(
             benchmark, plan, power.metric, recorded, alpha=alpha, se=se
         )
-        least = rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0
         return needed_drop(len(rewards) - 1, alpha, least=least, noise=noise)
 
+    k = power.rollouts
     # rollouts of the baseline for each of the next run
     more = max(float(np.median(rewards.counts)) / max(k, 1), 1e-9)
-    mde, needed = _visible(metric, rewards, k, needed_at, rule, more=more)
+    mde, needed = _visible(planned.metric, rewards, k, needed_at, rule, more=more)
     return structs.replace(
         power,
         mde=mde,
         needed=needed,
         unknown=None if math.isfinite(mde) else _why_unknown(rewards),
-        is_worst=is_single,
+        is_worst=planned.is_single,
     )
 
 

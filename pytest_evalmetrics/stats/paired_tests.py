@@ -310,19 +310,30 @@ def _with_largest_t(ordered: Floats) -> MeanSE:
     clipped = np.arange(n)  # the values above c, as many as there may be
     sums = np.cumsum(ordered)[::-1]
     squares_below = np.cumsum(ordered**2)[::-1]
-    ends = ordered[::-1]
-    # between two values, t is largest where c = sum of squares / sum of those below
-    with np.errstate(divide="ignore", invalid="ignore"):
-        best = np.where(sums > 0, squares_below / sums, ends)
-    above = np.append(np.inf, ends[:-1])
-    is_between = (best >= ends) & (best <= above) & (clipped > 0)
-    ends = np.where(is_between, best, ends)
+    ends = _best_ends(ordered[::-1], sums, squares_below)
     means = (sums + clipped * ends) / n
     spread = squares_below + clipped * ends**2 - n * means**2
     has_spread = spread > ROUNDING * squares_below
-    se = np.sqrt(np.where(has_spread, spread, 1.0) / (n - 1) / n)
-    at = int(np.where(has_spread, means / se, -math.inf).argmax())
+    spread[~has_spread] = 1.0
+    se = np.sqrt(spread / (n - 1) / n)
+    t = means / se
+    t[~has_spread] = -math.inf
+    at = int(t.argmax())
     return MeanSE(float(means[at]), float(se[at]), df=n - 1, units=n)
+
+
+def _best_ends(descending: Floats, sums: Floats, squares_below: Floats) -> Floats:
+    """Return where to clip the values above each one, so that t is largest.
+
+    At the value itself, or between it and the next larger one: there t is largest where
+    the end is the sum of the squares below it, by the sum of the values below it.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.where(sums > 0, squares_below / sums, descending)
+    above = np.append(np.inf, descending[:-1])
+    is_between = (best >= descending) & (best <= above)
+    is_between[0] = False  # nothing is above the largest
+    return np.where(is_between, best, descending)
 
 
 def _winsorised_clusters(values: Floats, clusters: Ints, level: float) -> StatResult:

@@ -55,7 +55,7 @@ def content_hash(value: object) -> str:
         data = msgspec.json.encode(value, order="sorted")
     except (TypeError, ValueError, RecursionError):
         text = json.dumps(value, sort_keys=True, default=repr)
-        data = text.encode("utf-8", "backslashreplace")
+        data = text.encode()
     return blake2b(data, digest_size=HASH_SIZE // 2).hexdigest()
 
 

@@ -1,5 +1,7 @@
 """Tables of rollouts: rows by task and agent, what they lack, and several runs in one."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from msgspec import structs
@@ -55,7 +57,15 @@ def test_a_hash_has_twelve_digits_and_that_of_nothing_is_empty():
 
 def test_the_hash_of_a_content_never_changes():
     # baselines hold it
-    assert content_hash("What is 1 + 1?") == "153d63754f76"
+    content = {"question": "Où?", "choices": ["a", 2.5, None]}
+    written = '{"choices":["a",2.5,null],"question":"Où?"}'.encode()
+    expected = hashlib.blake2b(written, digest_size=6).hexdigest()
+    assert content_hash(content) == expected == "4475230f95c8"
+
+
+@pytest.mark.parametrize("content", [1 + 2j, "half a pair: \ud83d"])
+def test_what_json_can_not_write_has_a_hash_of_its_representation(content):
+    assert len(content_hash({"a": content})) == 12
 
 
 def test_what_json_can_not_write_has_a_hash():

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import structs
 
@@ -32,6 +32,7 @@ from pytest_evalmetrics.scoring.transport import needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import ModuleType
 
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts import Request
@@ -68,9 +69,10 @@ class RayEngine:
         self._always = always
         self._size = size
         self._address = address
-        self._ray: Any = None
+        self._ray: ModuleType | None = None
         self._started_here = False
-        self.lost_errors: Any = ()  # the errors that Ray raises for a lost worker
+        # the errors that Ray raises for a lost worker
+        self.lost_errors: type[Exception] | tuple[type[Exception], ...] = ()
         self._head: tuple[str, int] | None = None
         self._refused = 0  # connections that the head refused in a row
 
@@ -148,7 +150,7 @@ class RayEngine:
     # -- the cluster -------------------------------------------------------------------------
 
     @property
-    def ray(self) -> Any:
+    def ray(self) -> ModuleType:
         """The package, connected."""
         self._must_have_a_head()
         if self._ray is None:
@@ -208,7 +210,7 @@ class RayEngine:
             message = f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s"
             raise EngineError(message, hint="`ray status` lists what its nodes work on")
 
-    def _wait(self, ref: Any, timeout_s: float = math.inf) -> bool:
+    def _wait(self, ref: object, timeout_s: float = math.inf) -> bool:
         """Wait until a task is done, and return whether it is in time."""
         until = time.monotonic() + timeout_s
         while not self.ray.wait([ref], timeout=min(_BEAT_S, timeout_s))[0]:
@@ -232,15 +234,16 @@ class RayEngine:
             "--evalmetrics-engine local does without",
         )
 
-    def _connected(self) -> Any:
+    def _connected(self) -> ModuleType:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
         address = self._address or os.environ.get("RAY_ADDRESS") or ""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray's own
             with needs_extra("ray", "the engine ray"):
                 import ray  # an extra, and a second to import
+            package: ModuleType = ray
             if ray.is_initialized():  # by the user's own code: it is theirs to end
-                return ray
+                return package
             host, _, port = address.rpartition(":")
             try:
                 # Ray itself knocks for minutes
@@ -262,7 +265,7 @@ class RayEngine:
                     "another",
                 ) from None
         self._started_here = True
-        return ray
+        return package
 
 
 def read_piece(

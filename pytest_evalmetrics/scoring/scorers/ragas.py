@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from types import MappingProxyType, ModuleType
+from typing import Annotated, Any, Literal, NoReturn
 
 from pytest_evalmetrics.errors import (
     DataError,
@@ -19,6 +19,7 @@ from pytest_evalmetrics.errors import (
     RowError,
     did_you_mean,
 )
+from pytest_evalmetrics.json_types import JsonValue, object_of
 from pytest_evalmetrics.model.notes import Note
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.models import chat_model
@@ -31,7 +32,7 @@ from pytest_evalmetrics.scoring.scorers.judge import (
     JudgeRepeats,
 )
 from pytest_evalmetrics.scoring.scorers.row_reading import column_of, response_in
-from pytest_evalmetrics.scoring.scorers.scorer import Explained
+from pytest_evalmetrics.scoring.scorers.scorer import About, Explained
 from pytest_evalmetrics.scoring.transport import Terms, needs_extra
 from pytest_evalmetrics.spec.field_types import Name
 from pytest_evalmetrics.spec.model_keys import ModelSpec
@@ -73,7 +74,7 @@ class RagasScorer:
 
     # it has no remarks, and its score means a number
     notes: tuple[Note, ...] = ()
-    about: Mapping[str, Any] = MappingProxyType({})
+    about: Mapping[str, About] = MappingProxyType({})
 
     def __init__(self, spec: RagasSpec, terms: Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported
@@ -138,7 +139,7 @@ class RagasScorer:
             raise RowError("not-finite", f"RAGAS gave {value} and no reason")
         return Explained(value, str(result.reason or ""))
 
-    def _column(self, row: Row, name: str) -> Any:
+    def _column(self, row: Row, name: str) -> object:
         if name == "response":
             return response_in(row)
         value = column_of(row, name)
@@ -148,7 +149,7 @@ class RagasScorer:
             return [self._messages.ToolCall(**call) for call in value]
         return value
 
-    def _message(self, message: Mapping[str, Any]) -> Any:
+    def _message(self, message: Mapping[str, Any]) -> object:
         kind = message.get("type") or message.get("role")
         text = message.get("content") or ""
         if kind in ("human", "user"):
@@ -163,7 +164,7 @@ class RagasScorer:
         return self._messages.AIMessage(content=text, tool_calls=calls)
 
 
-def _metric(collections: Any, name: str) -> Any:
+def _metric(collections: ModuleType, name: str) -> Any:
     metrics = {one.lower(): one for one in collections.__all__ if one != "BaseMetric"}
     match = metrics.get(name.lower().replace("_", ""))
     if match is None:
@@ -172,14 +173,16 @@ def _metric(collections: Any, name: str) -> Any:
     return getattr(collections, match)
 
 
-def _llm(base: Any, judge: Judge, calls: Calls, errors: list[EvalMetricsError]) -> Any:
+def _llm(
+    base: type, judge: Judge, calls: Calls, errors: list[EvalMetricsError]
+) -> object:
     """Make an LLM of RAGAS that asks our judge, and keeps the errors of its answers."""
 
-    async def agenerate(_self: object, prompt: str, response_model: Any) -> Any:
+    async def agenerate(_self: object, prompt: str, response_model: Any) -> object:
         if errors:  # a row that failed costs nothing more
             raise errors[0]
 
-        def read(answer: Any) -> Any:
+        def read(answer: JsonValue) -> object:
             try:
                 return response_model.model_validate(answer)
             except ValueError as error:
@@ -188,17 +191,17 @@ def _llm(base: Any, judge: Judge, calls: Calls, errors: list[EvalMetricsError]) 
                     "bad-answer", f"the judge's answer is none: {reason}"
                 ) from None
 
-        def verdict(reply: Reply) -> Any:
+        def verdict(reply: Reply) -> object:
             return verdict_in(reply, read)
 
         try:
-            schema = _strict(response_model.model_json_schema())
+            schema = object_of(_strict(response_model.model_json_schema()))
             return await judge.ask(calls, prompt, verdict, schema)
         except EvalMetricsError as error:
             errors.append(error)
             raise
 
-    def generate(*_: object) -> Any:
+    def generate(*_: object) -> NoReturn:
         raise RowError(
             "not-async", "this metric of RAGAS asks its judge in a way that blocks"
         )
@@ -208,7 +211,7 @@ def _llm(base: Any, judge: Judge, calls: Calls, errors: list[EvalMetricsError]) 
     )()
 
 
-def _strict(schema: Any) -> Any:
+def _strict(schema: JsonValue) -> JsonValue:
     """Close every object of a JSON Schema, and require all its keys."""
     if isinstance(schema, list):
         return [_strict(item) for item in schema]
@@ -216,8 +219,6 @@ def _strict(schema: Any) -> Any:
         return schema
     strict = {key: _strict(item) for key, item in schema.items() if key != "default"}
     if "properties" in strict and strict.get("type") == "object":
-        strict |= {
-            "required": list(strict["properties"]),
-            "additionalProperties": False,
-        }
+        strict["required"] = list(object_of(strict["properties"]))
+        strict["additionalProperties"] = False
     return strict

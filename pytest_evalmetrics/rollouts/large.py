@@ -67,22 +67,34 @@ def cut(
         sources = [open_source(file) if file.url is None else None for file in files]
         if size is None:
             size = _size_of_shards(files, sources, workers)
-        for number, (file, opened) in enumerate(zip(files, sources, strict=True)):
-            is_fetched = fetches and file.url is not None
-            source = opened
-            if opened is None and not (is_fetched and (file.size or 0) <= size):
-                from pytest_evalmetrics.rollouts.remote import look  # an extra
-
-                source = look(file)
-            if source is not None and splits(find_loader(format_, source), source):
-                pieces += [Piece(shard, number) for shard in shards_of(source, size)]
-            elif is_fetched:
-                pieces.append(Piece(file, number))
-            else:
+        for number, (file, source) in enumerate(zip(files, sources, strict=True)):
+            parts = _parts_of(file, source, format_, size, fetches=fetches)
+            if parts is None:
                 return None
+            pieces += [Piece(part, number) for part in parts]
     except (DataError, OSError):
         return None
     return pieces
+
+
+def _parts_of(
+    file: RolloutFile,
+    source: Source | None,
+    format_: str | None,
+    size: int,
+    *,
+    fetches: bool,
+) -> Sequence[Source | RolloutFile] | None:
+    """Split one file into shards, or take it whole to be fetched; None if it can't be split."""
+    is_fetched = fetches and file.url is not None
+    is_small = (file.size or 0) <= size
+    if source is None and not (is_fetched and is_small):
+        from pytest_evalmetrics.rollouts.remote import look  # an extra
+
+        source = look(file)
+    if source is not None and splits(find_loader(format_, source), source):
+        return list(shards_of(source, size))
+    return [file] if is_fetched else None
 
 
 def _size_of_shards(

@@ -132,10 +132,7 @@ class Csv:
         notes: list[Note] = []
         for node in left_out:
             numbers[node] = [None] * len(numbers[node])
-            first = next(at for at, cell in enumerate(cells[node]) if "." in cell)
-            text = cells[node][first].strip()
-            place = source.at(int(places[first]))
-            notes.append(UnclearColumn(score=node.key, text=text, at=place))
+            notes.append(_unclear_column(node, cells[node], places, source))
         return notes
 
     def rows(self, source: Source) -> Iterator[tuple[int, JsonObject]]:
@@ -143,6 +140,15 @@ class Csv:
         with _table(source) as (names, rows):
             for place, cells in rows:
                 yield place, dict(zip(names, cells, strict=True))
+
+
+def _unclear_column(
+    node: Node, cells: Sequence[str], places: NDArray[np.int64], source: Source
+) -> UnclearColumn:
+    """Note a column that is left out, with its first cell that has a dot."""
+    first = next(index for index, cell in enumerate(cells) if "." in cell)
+    place = source.at(int(places[first]))
+    return UnclearColumn(score=node.key, text=cells[first].strip(), at=place)
 
 
 def _id(cell: str) -> int | str | None:

@@ -335,6 +335,8 @@ def _metric_power(
     gap = _gap(metric, rewards, parts, power.rollouts, rule)
     if gap is None and benchmark.spec.cluster is not None:
         gap = PowerGap.ONE_RUN
+    if gap is None and _may_be_copies(rewards, benchmark.spec.independent):
+        gap = PowerGap.ALL_ALIKE
     if gap is not None:
         return structs.replace(power, unknown=gap)
     alpha = _level_of_mean(benchmark, rule, rewards, power.rollouts)
@@ -383,6 +385,20 @@ def _rule_in_unit(
     if rule.rule is not RuleName.RELATIVE or baseline is None:
         return rule
     return structs.replace(rule, max_drop=rule.max_drop * abs(baseline))
+
+
+def _may_be_copies(rewards: TaskRewards, independent: bool | None) -> bool:
+    """Check whether no task's rollouts differ, so that they show no noise of sampling.
+
+    Copies of one answer fall together: what so many rollouts would detect is not known.
+    """
+    has_repeats = int(rewards.counts.max(initial=0)) > 1
+    return has_repeats and not independent and _are_alike(rewards)
+
+
+def _are_alike(rewards: TaskRewards) -> bool:
+    first = np.repeat(rewards.values[rewards.offsets[:-1]], rewards.counts)
+    return bool((rewards.values == first).all())
 
 
 def _gap(
@@ -504,8 +520,7 @@ def _worst_value(rewards: TaskRewards, rule: RuleSettings) -> float:
 
 def _why_unknown(rewards: TaskRewards) -> PowerGap:
     """Find why no drop can be stated."""
-    first = np.repeat(rewards.values[rewards.offsets[:-1]], rewards.counts)
-    if (rewards.values == first).all():
+    if _are_alike(rewards):
         return PowerGap.ALL_ALIKE
     return PowerGap.FEW_VARY
 

@@ -66,6 +66,20 @@ def test_a_plan_says_that_too_few_tasks_pass_for_a_drop_to_be_found(project):
     )
 
 
+def test_rollouts_that_may_be_copies_show_no_drop_that_is_detected(project):
+    project.rollouts([[1, 1, 1, 1]] * 56 + [[0, 0, 0, 0]] * 4)
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    plan(project).fnmatch_lines(
+        ["note: math*: pass@1: the rollouts of each task are all alike"]
+    )
+
+
+def test_rollouts_that_are_said_to_be_no_copies_show_a_drop(project):
+    project.rollouts([[1, 1, 1, 1]] * 56 + [[0, 0, 0, 0]] * 4)
+    project.bench("metrics: [pass@1]\nbaseline: true\nindependent: true")
+    assert "all alike" not in plan(project).str()
+
+
 def test_without_any_rollouts_the_spread_is_assumed(project):
     project.bench(
         "num_samples: 4\nmetrics: [pass@1]\nexpect: {tasks: 198}\nbaseline: true"

@@ -178,6 +178,7 @@ def test_inspect_writes_nothing(project, command):
     before = sorted(project.path.iterdir())
     done = command("inspect", "runs.jsonl")
     assert done.returncode == 0
+    assert "runs.jsonl: jsonl, 3 rollouts" in done.stdout
     assert "benchmark:" in done.stdout
     assert sorted(project.path.iterdir()) == before
 

@@ -84,6 +84,14 @@ def test_one_process_is_enough_whatever_the_configuration_adds(results):
 # -- what a bare pytest collects -------------------------------------------------------------
 
 
+def test_nothing_is_said_of_a_file_that_a_bare_pytest_collects(results):
+    done = init(results, "--reward", "grade")
+    assert "testpaths" not in done.stdout
+    *_, above, last = done.stdout.splitlines()
+    assert above == "More of it: evalmetrics power results.bench.yaml"
+    assert last.startswith("Commit results.bench.yaml and __baselines__.")
+
+
 def test_that_a_bare_pytest_passes_over_the_file_is_said(results):
     results.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
     done = init(results, "--reward", "grade")

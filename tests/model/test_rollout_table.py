@@ -10,6 +10,7 @@ from pytest_evalmetrics.model.rollout_table import (
     Category,
     RolloutTable,
     TaskRewards,
+    TaskRows,
     content_hash,
     in_order,
     join_versions,
@@ -140,6 +141,44 @@ def test_what_is_computed_once_is_kept():
     for _ in range(2):
         UNEQUAL.once("a key of this test", lambda: calls.append(1))
     assert calls == [1]
+
+
+def test_tasks_of_several_sizes_are_blocks_by_their_size():
+    rewards = TaskRewards.from_lists([[1], [0, 1, 1], [0], [1, 1, 0], [1]])
+    sizes = [block.shape for _, block in rewards.blocks()]
+    assert sizes == [(3, 1), (2, 3)]
+
+
+def rows_of(codes, labels, numbers):
+    """Make rows of two tasks: one row, and the others."""
+    count = len(codes)
+    return TaskRows(
+        values=np.arange(count, dtype=np.float64),
+        offsets=np.array([0, 1, count]),
+        columns={"lang": np.array(codes), "cost": np.array(numbers, dtype=np.float64)},
+        labels=labels,
+        coded=frozenset(["lang"]),
+        worth=np.ones(count),
+    )
+
+
+def test_rows_of_two_runs_stand_beside_each_other():
+    ours = rows_of([0, 1, 1], ("de", "en"), [1, 2, 3])
+    theirs = rows_of([0, 1], ("en", "fr"), [4, 5])
+    now, then = ours.beside(theirs)
+    assert now.to_lists() == ours.to_lists()
+    assert then.to_lists() == theirs.to_lists()
+    assert now.labels == then.labels == ("de", "en", "fr")
+    assert then["lang"].tolist() == [1, 2]
+    assert then["cost"].tolist() == [4, 5]
+
+
+def test_rows_are_the_same_by_what_they_hold():
+    ours = rows_of([0, 1, 1], ("de", "en"), [1, 2, 3])
+    same = rows_of([1, 0, 0], ("en", "de"), [1, 2, 3])
+    other = rows_of([0, 1, 1], ("de", "en"), [1, 2, 4])
+    assert ours.same_as(same)
+    assert not ours.same_as(other)
 
 
 def test_labels_are_sorted_numbers_first():

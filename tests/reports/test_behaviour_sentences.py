@@ -88,6 +88,10 @@ def facts(*changes, **fields):
             "refusals in 20 % of rollouts (5 % before)",
         ),
         (
+            change(FeatureKind.RATE, "my_rate", 0.05, 0.2),
+            "my_rate in 20 % of rollouts (5 % before)",
+        ),
+        (
             change(FeatureKind.TOOL, "search", 0.9, 0.4),
             "`search` is called in 40 % of rollouts (90 % before)",
         ),

@@ -119,6 +119,14 @@ def test_a_gradual_change_is_within_a_wide_range():
     )
 
 
+def test_the_last_run_may_be_the_first_worse_one():
+    text, _ = worse(series(0.5, 0.5, 0.5, 0.3, 0.0))
+    assert text == (
+        "fri is the first worse run, 73.5 % sure: from 0.9489 to 0.4963 over 40 tasks (p = "
+        "0.0015 that nothing changed); 95 % sure: one of thu to fri"
+    )
+
+
 def test_tasks_that_one_run_lacks_do_not_count():
     long = table([0.8] * TASKS)
     short = table([0.5] * 3, tasks=[0, 1, 2])

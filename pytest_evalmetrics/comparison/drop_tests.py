@@ -297,28 +297,38 @@ def _with_blindness(damage: TaskDamage, test: DropTest) -> DropTest:
 
 def _with_rollouts(damage: TaskDamage, test: DropTest) -> DropTest:
     """Test rollouts too, where sides are unequal, or if there are too few units."""
-    is_few = 0.5**damage.units_with_room >= damage.alpha
-    is_unequal = _is_unequal(damage)
-    lost_all = is_all_lost(damage)
-    test = structs.replace(test, lost_all=lost_all)
-    level = damage.alpha / damage.given.rule.benchmarks
-    is_unproven = lost_all and test.result.p >= level
-    is_needed = is_unequal or is_few or is_unproven
-    if not is_needed or damage.given.shares_error or damage.drop <= 0:
+    test = structs.replace(test, lost_all=is_all_lost(damage))
+    if not _needs_rollouts(damage, test):
         return test
     try:
         relabelled = relabel_test(damage, test.influence, seed=gate_seed(damage.given))
     except (stats.StatsError, EvalMetricsError) as error:
         return structs.replace(test, untested=_untestable(error))
-    if lost_all:
+    if test.lost_all:
         test = structs.replace(test, independence=_independence(damage))
-    if is_few:
+    if _has_few_units(damage):
         return _by_few_units(damage, test, relabelled)
-    p = relabelled.mid_p if is_unequal else relabelled.p
+    if not _is_unequal(damage):
+        return structs.replace(test, p_rollouts=relabelled.p)
+    p = relabelled.mid_p
     test = structs.replace(test, p_rollouts=p)
-    if not (is_unequal and p > test.result.p):
+    if not p > test.result.p:
         return test
     return structs.replace(test, result=_relabelled_result(test, relabelled, p))
+
+
+def _needs_rollouts(damage: TaskDamage, test: DropTest) -> bool:
+    """Check whether the test over units may err, and rollouts may show it."""
+    if damage.given.shares_error or damage.drop <= 0:
+        return False
+    level = damage.alpha / damage.given.rule.benchmarks
+    is_unproven = test.lost_all and test.result.p >= level
+    return is_unproven or _has_few_units(damage) or _is_unequal(damage)
+
+
+def _has_few_units(damage: TaskDamage) -> bool:
+    """Check whether too few units could get worse for a significant drop of all."""
+    return bool(0.5**damage.units_with_room >= damage.alpha)
 
 
 def _by_few_units(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.model.comparison import Comparison, Floats
+    from pytest_evalmetrics.model.rollout_table import TaskId
 
 # products of so many numbers are left to one thread: others would spin for longer than
 # they help
@@ -152,16 +153,15 @@ def _distinct_numbers(
         scaled = _unit_damages([metric.comparison for metric in linear])
         if scaled is None:
             continue
+        damage_of: dict[_Number, Floats] = {}
         firsts = _first_alike(linear, scaled)
         for metric, first in zip(linear, firsts, strict=True):
-            numbers[metric.place] = _Number(group=group, first=linear[first].place)
-        distinct = list(dict.fromkeys(firsts))
-        if len(distinct) == 1:
-            continue
-        flipped = _p_of_flips([scaled[place] for place in distinct], group)
-        for first, p_of_number in zip(distinct, flipped, strict=True):
             number = _Number(group=group, first=linear[first].place)
-            p_of_flips[number] = p_of_number
+            numbers[metric.place] = number
+            damage_of[number] = scaled[first]
+        if len(damage_of) > 1:
+            flipped = _p_of_flips([*damage_of.values()], group)
+            p_of_flips.update(zip(damage_of, flipped, strict=True))
     return numbers, p_of_flips
 
 
@@ -241,11 +241,20 @@ def _damage_of_all_tasks(comparisons: Sequence[Comparison]) -> list[Floats] | No
     if len(all_tasks) > len(tasks) and is_clustered:
         return None
     place_of = {task: place for place, task in enumerate(all_tasks)}
-    damage = np.zeros((len(rows), len(place_of)))
-    for of_all, row, own in zip(damage, rows, tasks_of_rows, strict=True):
-        places = [place_of[task] for task in own]
-        of_all[places] = row
-    return list(damage)
+    return [
+        _spread_over(place_of, row, own)
+        for row, own in zip(rows, tasks_of_rows, strict=True)
+    ]
+
+
+def _spread_over(
+    place_of: Mapping[TaskId, int], row: Floats, tasks: Sequence[TaskId]
+) -> Floats:
+    """Put the damage of some tasks at their places among all, 0 at the others."""
+    damage = np.zeros(len(place_of))
+    places = [place_of[task] for task in tasks]
+    damage[places] = row
+    return damage
 
 
 # -- p under random flips ----------------------------------------------------------------

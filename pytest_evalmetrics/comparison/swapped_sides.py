@@ -78,31 +78,23 @@ def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
     Meijer and van der Leeden 1999. More than 512 tasks are left out and swapped in 200
     random groups.
     """
-    tasks = len(damage.values)
     rng = np.random.Generator(np.random.PCG64(seed))
     swaps = _swaps_of(damage, rng)
     linear = stats.mean_test(swaps.of_tasks, swaps.clusters, LEVEL)
-    ties = _ties_of(damage, swaps.observed)
     signs = stats.sign_test(damage.values, damage.clusters)
-    counts = _COUNTS if tasks <= _LARGE else _LARGE_COUNTS
-    for count in counts:
-        draws = swaps.draw(rng, count)
-        if not math.isnan(linear.p) and _agree(draws, ties):
-            return SwapTest(
-                result=result_of(linear),
-                influence=swaps.of_tasks,
-                draws=0,
-                carriers=0.0,
-            )
-        p = _p_of(draws, swaps, linear_p=linear.p, ties=ties)
-        is_beyond = p <= _least_p(draws) and not swaps.is_complete
-        is_decided = is_beyond and signs.p < damage.share
-        if swaps.is_complete or is_decided or _is_settled(p, draws, damage):
-            break
+    drawn = _drawn_until_decided(damage, swaps, rng, linear_p=linear.p, signs_p=signs.p)
+    if drawn is None:
+        return SwapTest(
+            result=result_of(linear),
+            influence=swaps.of_tasks,
+            draws=0,
+            carriers=0.0,
+        )
+    draws = drawn.draws
     spread = _spread_without_change(draws, swaps.observed.metric, units=linear.units)
     se = math.sqrt(spread) if spread > 0 else linear.se
-    result = TestResult(name="swapped sides", p=p, se=float(f"{se:.6g}"))
-    if is_beyond and signs.p < p:
+    result = TestResult(name="swapped sides", p=drawn.p, se=float(f"{se:.6g}"))
+    if drawn.is_beyond and signs.p < drawn.p:
         result = structs.replace(result, p=signs.p, log_tail=signs.log_tail)
     result = _with_interval(result, damage)
     result = _with_resampled_ends(result, damage, swaps, rng)
@@ -112,6 +104,39 @@ def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
         draws=len(draws.metric),
         carriers=_carriers(swaps.of_tasks),
     )
+
+
+class _Decided(msgspec.Struct, frozen=True):
+    """Draws of swaps, and what they show."""
+
+    draws: SwapDraws
+    p: float
+    is_beyond: bool  # no random swap reaches the drop
+
+
+def _drawn_until_decided(
+    damage: TaskDamage,
+    swaps: Swaps,
+    rng: np.random.Generator,
+    *,
+    linear_p: float,
+    signs_p: float,
+) -> _Decided | None:
+    """Draw swaps until p is decided; None where the metric is its linear approximation."""
+    ties = _ties_of(damage, swaps.observed)
+    counts = _COUNTS if len(damage.values) <= _LARGE else _LARGE_COUNTS
+    for count in counts:
+        draws = swaps.draw(rng, count)
+        if not math.isnan(linear_p) and _agree(draws, ties):
+            return None
+        p = _p_of(draws, swaps, linear_p=linear_p, ties=ties)
+        is_beyond = p <= _least_p(draws) and not swaps.is_complete
+        decided = _Decided(draws, p, is_beyond)
+        if swaps.is_complete or _is_settled(p, draws, damage):
+            return decided
+        if is_beyond and signs_p < damage.share:
+            return decided
+    return decided
 
 
 # -- the outcome of swaps ----------------------------------------------------------------

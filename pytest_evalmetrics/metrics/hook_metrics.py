@@ -112,6 +112,15 @@ def _rows_by_task(table: RolloutTable) -> list[list[dict[str, object]]]:
     return [rows[start:stop] for start, stop in pairwise(table.offsets.tolist())]
 
 
+def _finite(name: str, value: float) -> float:
+    if math.isfinite(value):
+        return value
+    raise MetricError(
+        f"{_COMPUTE} gave {name!r} = {value}, where a finite number is expected",
+        hint="leave out what is not defined, or raise an exception that says why",
+    )
+
+
 def _plain(name: str, value: object) -> object:
     """Turn a value into builtins that JSON can hold."""
     if isinstance(value, np.generic):
@@ -121,11 +130,7 @@ def _plain(name: str, value: object) -> object:
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        if not math.isfinite(value):
-            gave = f"{_COMPUTE} gave {name!r} = {float(value)}"
-            hint = "leave out what is not defined, or raise an exception that says why"
-            raise MetricError(f"{gave}, where a finite number is expected", hint=hint)
-        return float(value)
+        return _finite(name, float(value))
     if isinstance(value, Mapping):
         return {str(key): _plain(f"{name}.{key}", item) for key, item in value.items()}
     if isinstance(value, list | tuple):

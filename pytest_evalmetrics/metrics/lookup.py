@@ -279,22 +279,29 @@ def _scores_to_read(
     such score.
     """
     scores: list[str] = []
-    reads_reward = any(
-        not metric.reads_rows and metric.name.score is None
-        for metric in (*listed, *others)
-    )
+    reads_reward = any(_reads_reward(metric) for metric in (*listed, *others))
     if spec.needs_reward or reads_reward:
         scores.append(spec.reward)
     named = [metric.name.score for metric in listed]
     scores += [score for score in named if score is not None]
     for metric in listed:
-        if metric.reads_rows:
-            labels = _label_columns(metric)
-            scores += [name for name in metric.target.columns if name not in labels]
+        scores += _number_columns(metric)
     if spec.reference is not None:  # the reference gives these scores
         given = (REFERENCE, OVER_REFERENCE)
         scores = [spec.reward, *(score for score in scores if score not in given)]
     return tuple(dict.fromkeys(scores))
+
+
+def _reads_reward(metric: BoundMetric) -> bool:
+    return metric.name.score is None and not metric.reads_rows
+
+
+def _number_columns(metric: BoundMetric) -> list[str]:
+    """Name the columns of numbers that a metric over rows reads."""
+    if not metric.reads_rows:
+        return []
+    labels = _label_columns(metric)
+    return [name for name in metric.target.columns if name not in labels]
 
 
 def _fields_to_read(

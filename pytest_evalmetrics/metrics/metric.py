@@ -288,7 +288,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return float(result)
         if inspect.iscoroutine(result):
             result.close()
-        shown = repr(float(result)) if isinstance(result, float) else repr(result)
+        shown = repr(result)
+        if isinstance(result, float):
+            shown = repr(float(result))  # not as NumPy shows its own
         if len(shown) > _LINE:
             shown = f"{shown[:_LINE]}..."
         if not isinstance(result, float):
@@ -312,39 +314,40 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return parts
 
     def _parts(self, rewards: TaskRewards) -> TaskParts | None:
-        def per_task(values: Floats) -> Floats:
-            array = np.asarray(values)
-            if array.dtype.kind not in "biuf" or array.shape != (len(rewards),):
-                raise TypeError(
-                    f"expected one number per task, an array of shape ({len(rewards)},), "
-                    f"found {array.dtype} of shape {array.shape}"
-                )
-            return array.astype(np.float64, copy=False)
-
         target = self.target
+        tasks = len(rewards)
         if offers(target, "task_parts"):
             tops, bottoms = target.task_parts(rewards)
-            return TaskParts(per_task(tops), per_task(bottoms))
-        if not offers(target, "task_values"):
-            return None
-        values = per_task(target.task_values(rewards))
+            return TaskParts(_per_task(tops, tasks), _per_task(bottoms, tasks))
+        if offers(target, "task_values"):
+            values = _per_task(target.task_values(rewards), tasks)
+            return self._parts_of_values(values)
+        return None
+
+    def _parts_of_values(self, values: Floats) -> TaskParts:
+        """Split it into its tasks' values, NaN for a task without one."""
+        tops = values
+        # one for each task, without a million of them
+        bottoms = np.broadcast_to(1.0, values.shape)
         held = ~np.isnan(values)
-        combine = combine_draws = weighted = None
-        if offers(target, "combine"):
-            combine = partial(self.checked, "combine", target.combine)
-            combine_draws = partial(self._of_draws, "combine", target.combine)
-            if offers(target, "combine_weighted"):
-                weighted = partial(
-                    self._of_draws, "combine_weighted", target.combine_weighted
-                )
-        if held.all():
-            tops = values
-            # one for each task, without a million of them
-            bottoms = np.broadcast_to(1.0, values.shape)
-        else:
+        if not held.all():
             tops = np.where(held, values, 0.0)
             bottoms = held.astype(np.float64)
-        return TaskParts(tops, bottoms, combine, combine_draws, weighted)
+        target = self.target
+        if not offers(target, "combine"):
+            return TaskParts(tops, bottoms)
+        weighted = None
+        if offers(target, "combine_weighted"):
+            weighted = partial(
+                self._of_draws, "combine_weighted", target.combine_weighted
+            )
+        return TaskParts(
+            tops=tops,
+            bottoms=bottoms,
+            combine=partial(self.checked, "combine", target.combine),
+            combine_draws=partial(self._of_draws, "combine", target.combine),
+            combine_weighted=weighted,
+        )
 
     def _of_draws(
         self, doing: str, function: Callable[..., object], *arrays: Floats
@@ -352,9 +355,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         """Reduce every draw, the rows of the last array, to an array of shape (draws,)."""
         if not getattr(self.target, "combines_draws", False):
             *of_all, draws = arrays
-            return np.array(
-                [self.checked(doing, function, *of_all, draw) for draw in draws]
-            )
+            values = [self.checked(doing, function, *of_all, draw) for draw in draws]
+            return np.array(values)
         reduced = call(self.label, doing, self.target, function, *arrays)
         of_draws = np.asarray(reduced, dtype=np.float64)
         for undefined in of_draws[~np.isfinite(of_draws)]:
@@ -394,9 +396,13 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if offers(target, "compute_array"):
             return self.checked("compute", target.compute_array, rewards), None
         nested = [task for task in rewards.to_lists() if task]
-        return self.checked(
-            "compute", getattr(target, "compute", None) or target, nested
-        ), None
+        return self.checked("compute", self._compute, nested), None
+
+    @property
+    def _compute(self) -> Callable[..., object]:
+        """Its method `compute`; of a function the function itself."""
+        compute: Callable[..., object] | None = getattr(self.target, "compute", None)
+        return compute or self.target
 
     def of_choice(self, rewards: TaskRewards) -> Callable[[NDArray[np.intp]], float]:
         """Return the metric over any choice of tasks, repeats allowed."""
@@ -411,13 +417,13 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         self, rewards: TaskRewards
     ) -> Callable[[NDArray[np.intp]], float]:
         """Return `compute` over any choice of tasks, whose lists are made once."""
-        compute = getattr(self.target, "compute", None) or self.target
+        compute = self._compute
         nested = rewards.to_lists()
 
         def compute_over(chosen: NDArray[np.intp]) -> float:
             # copies, for `compute` may sort what it is given
-            tasks = [nested[task].copy() for task in chosen.tolist()]
-            return self.checked("compute", compute, [task for task in tasks if task])
+            tasks = [nested[task].copy() for task in chosen.tolist() if nested[task]]
+            return self.checked("compute", compute, tasks)
 
         return compute_over
 
@@ -452,6 +458,17 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         )
 
 
+def _per_task(values: object, tasks: int) -> Floats:
+    """Check that a metric gave one number per task."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or array.shape != (tasks,):
+        raise TypeError(
+            f"expected one number per task, an array of shape ({tasks},), "
+            f"found {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.float64, copy=False)
+
+
 class UndefinedMetricError(MetricError):
     """The rows are outside the metric's domain."""
 
@@ -476,14 +493,16 @@ def call(
 
 def is_number(value: object) -> TypeGuard[float]:
     """Check whether a value can be a metric's: a bool is none."""
-    return isinstance(value, float) or (
-        isinstance(value, Real) and not isinstance(value, bool)
-    )
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, Real)
 
 
 def place_of(target: object) -> tuple[str | None, int | None]:
     """Return the file and line of a user's function, class or object, if known."""
-    thing: Any = target.func if isinstance(target, partial) else target
+    thing: Any = target
+    if isinstance(target, partial):
+        thing = target.func
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
         thing = type(thing)
     try:
@@ -492,23 +511,30 @@ def place_of(target: object) -> tuple[str | None, int | None]:
     except (OSError, TypeError):
         return None, None
     if file is None or file.startswith(_PACKAGE):
-        return (None, None)
-    return (_shown(file), line)
+        return None, None
+    return _shown(file), line
 
 
 def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
     """Find the last line of the user's own code on the way to the exception."""
-    every = traceback.extract_tb(error.__traceback__)
-    frames = [
-        frame for frame in every if not frame.filename.startswith(("<", _PACKAGE))
-    ]
-    libraries = tuple(
-        filter(None, map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
-    )
-    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
-    for frame in (own or frames)[-1:]:
-        return _shown(frame.filename), frame.lineno
-    return place_of(target)
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = ("<", _PACKAGE)
+    not_ours = [frame for frame in frames if not frame.filename.startswith(ours)]
+    if not not_ours:
+        return place_of(target)
+    libraries = _folders_of_libraries()
+    own = [frame for frame in not_ours if not frame.filename.startswith(libraries)]
+    last = own[-1] if own else not_ours[-1]
+    return _shown(last.filename), last.lineno
+
+
+def _folders_of_libraries() -> tuple[str, ...]:
+    folders = []
+    for name in ("stdlib", "purelib", "platlib"):
+        folder = sysconfig.get_path(name)
+        if folder:
+            folders.append(folder)
+    return tuple(folders)
 
 
 def _shown(file: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.comparison.inputs import ComparisonInput
     from pytest_evalmetrics.comparison.run_noise import Runs
 
+_LEAST_RATIO = -1 + 2.0**-53
 _MOST = 300.0  # a logarithm, beyond which a factor is no number
 
 
@@ -38,7 +39,10 @@ class NoiseScale(msgspec.Struct, frozen=True):
 
     def of_drop(self, drop: float) -> float:
         """Return the distance on the scale of a drop in the metric's unit."""
-        return math.log1p(drop / self.unit) if self.is_of_logs else drop
+        if not self.is_of_logs:
+            return drop
+        # a value that fell to next to nothing rounds to a loss of all
+        return math.log1p(max(drop / self.unit, _LEAST_RATIO))
 
     def drop_of(self, distance: float) -> float:
         """Return the drop in the metric's unit of a distance on the scale."""

@@ -246,7 +246,13 @@ def _error_of_difference(pair: PairedMetric) -> float:
 
 
 def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
-    """Return how much tasks differ between runs, without the shifts that all share."""
+    """Return how much tasks differ between runs, without the shifts that all share.
+
+    0 for runs of the same rollouts, and NaN for a metric whose tasks have no values.
+    """
+    first = pairs[0].rewards_baseline
+    if all(first.same_as(pair.rewards_baseline) for pair in pairs):
+        return 0.0
     if any(_has_no_values(pair) for pair in pairs):
         return math.nan
     values = np.array([pair.baseline for pair in pairs])
@@ -298,7 +304,9 @@ def _with_noise_of(
         one_run = se / math.sqrt(factor - 1 + runs.more_rollouts)
     seen = _scatter_of_own(runs)
     if seen is not None:
-        if seen.variance == 0:
+        # medians, and rates of few tasks, are the same in two runs by chance, too
+        may_tie = len(runs.values) > 1 and runs.se != 0 and one_run > 0
+        if seen.variance == 0 and not may_tie:
             return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
         if not one_run * _LARGEST > math.sqrt(seen.variance):
             return _by_runs_alone(seen, factor, drop=drop, log_p=log_p, alpha=alpha)

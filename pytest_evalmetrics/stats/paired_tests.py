@@ -272,10 +272,13 @@ def shift_of_skew(x: ArrayLike, t: float) -> float:
     """
     rest = residuals(vector(x))
     n = rest.size
-    variance = squares(rest) / n
-    if not variance > 0:
+    largest = float(np.abs(rest).max(initial=0.0))
+    if not largest > 0:
         return 0.0
-    skew: float = max(cubes(rest) / n / variance**1.5, 0.0)
+    # by a power of two, which rounds nothing: the powers of tiny values underflow
+    scaled = np.ldexp(rest, -math.frexp(largest)[1])
+    variance = squares(scaled) / n
+    skew: float = max(cubes(scaled) / n / variance**1.5, 0.0)
     correction = (1 + 2 * t * t) / (6 * math.sqrt(n))
     return skew * correction
 

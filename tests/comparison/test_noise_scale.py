@@ -208,3 +208,8 @@ def test_unchanged_runs_that_differ_by_a_factor_seldom_fail(runs):
         )
         red += noise.p < 0.01
     assert red / DRAWS <= stats.binom(DRAWS, 0.015).ppf(0.999) / DRAWS
+
+
+def test_a_cost_that_fell_to_next_to_nothing_is_a_number_on_the_scale_of_logarithms():
+    scale = NoiseScale(unit=3.0, is_of_logs=True)
+    assert scale.of_drop(1e-20 - 3.0) == pytest.approx(math.log(2.0**-53))

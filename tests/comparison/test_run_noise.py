@@ -105,8 +105,8 @@ def test_runs_that_scatter_less_than_their_tasks_explain_have_no_spread():
     assert noise_of(spread_values(5, 0.1), drop=0.03, se=0.015).sd == 0
 
 
-def test_runs_that_do_not_scatter_change_nothing():
-    runs = Runs((0.5,) * 4, pooled=True, more_rollouts=1.0)
+def test_runs_of_the_same_rollouts_change_nothing():
+    runs = Runs((0.5,) * 4, pooled=True, more_rollouts=1.0, se=0.0)
     noise = with_run_noise(
         runs, drop=0.02, log_p=math.log(0.003), se=0.01, alpha=0.01, level=LEVEL
     )
@@ -114,6 +114,15 @@ def test_runs_that_do_not_scatter_change_nothing():
     assert noise.p == 0.003
     assert noise.wider == 1
     assert math.isnan(noise.half)
+
+
+@pytest.mark.parametrize("se", [0.02, math.nan])
+def test_two_medians_that_tie_by_chance_do_not_show_that_runs_are_alike(se):
+    runs = Runs((0.5, 0.5), pooled=False, more_rollouts=0.5, se=se, is_rate=True)
+    noise = with_run_noise(
+        runs, drop=0.125, log_p=math.log(1e-7), se=0.01, alpha=0.01, level=LEVEL
+    )
+    assert noise.p > 0.01
 
 
 def test_where_tasks_explain_nothing_runs_alone_decide():
@@ -198,8 +207,10 @@ def test_the_runs_of_a_baseline_have_its_values_the_newest_last():
 
 
 def test_a_metric_without_values_by_task_has_no_error_of_one_run():
-    opaque = make_pair([[1.0]] * 3, [[1.0]] * 3, baseline=None, current=None)
-    assert math.isnan(runs_of([opaque, opaque], pooled=False, is_rate=False).se)
+    one = make_pair([[1.0]] * 3, [[1.0]] * 3, baseline=None, current=None)
+    other = make_pair([[0.0]] * 3, [[1.0]] * 3, baseline=None, current=None)
+    assert math.isnan(runs_of([one, other], pooled=False, is_rate=False).se)
+    assert runs_of([one, one], pooled=False, is_rate=False).se == 0
 
 
 # -- false alarms ------------------------------------------------------------------------

@@ -189,3 +189,10 @@ def test_tiny_shares_have_the_interval_of_a_rate_that_is_0(size):
     low, high = skewed_rate_interval(mean, rewards - rewards.mean(), None, 0.95)
     assert low == 0
     assert 0 < high < 0.1
+
+
+def test_the_skew_of_tiny_values_is_that_of_large_ones():
+    values = np.array([0.0] * 19 + [1.0])
+    assert shift_of_skew(values * 1e-130, 2.0) == pytest.approx(
+        shift_of_skew(values, 2.0)
+    )

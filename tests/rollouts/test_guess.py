@@ -490,6 +490,17 @@ def test_one_column_and_a_list_of_rows_are_no_table(document):
     assert not is_table_by_columns(document)
 
 
+def test_a_table_without_a_header_is_refused_with_its_first_line(tmp_path):
+    lines = [f"{n},{n % 2}.5" for n in range(1, 20)]
+    (tmp_path / "r.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError) as refused:
+        propose("r.csv", tmp_path, FieldMap(task="1", reward="1.5"))
+    assert refused.value.message == (
+        "the first line is '1,1.5': values, in place of the names of the columns"
+    )
+    assert refused.value.line == 1
+
+
 def test_random_ids_in_subsets_are_asked_about(tmp_path):
     ids = random.Random(1)  # noqa: S311 - ids, no secrets
     document = {"easy": [], "hard": [], "mid": []}

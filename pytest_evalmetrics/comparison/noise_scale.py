@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.comparison.run_noise import Runs
 
 _LEAST_RATIO = -1 + 2.0**-53
-_MOST = 300.0  # a logarithm, beyond which a factor is no number
+_MOST = 50.0  # a logarithm, beyond which cubes of values are no numbers
 
 
 class NoiseScale(msgspec.Struct, frozen=True):

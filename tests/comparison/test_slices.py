@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from comparison.making import make_combined, make_pair, rule
 
-from pytest_evalmetrics.comparison import ComparisonInput, check_each, slices_of
+from pytest_evalmetrics.comparison import (
+    ComparisonInput,
+    Runs,
+    check_each,
+    slices_of,
+)
 from pytest_evalmetrics.model.comparison import Independence
 
 
@@ -50,6 +55,20 @@ def test_p_is_adjusted_for_the_slices_that_are_left():
 
 def test_no_slices_make_no_tests():
     assert check_each([], alpha=0.01) == []
+
+
+def test_slices_of_costs_whose_runs_show_nothing_are_no_worse():
+    """Two runs, of which one cost far more than the other, and unequal rollouts."""
+    before = [[1.0 + 0.1 * (task % 3)] for task in range(12)]
+    now = [[2.0 + 0.1 * (task % 4), 2.5] for task in range(12)]
+    whole = ComparisonInput(
+        pair=make_pair(before, now, bounded=False),
+        rule=rule(direction="lower"),
+        runs=Runs((1e-60, 1e60), pooled=True, more_rollouts=1.0, se=50.0),
+        gate_id="g",
+    )
+    slices = slices_of(whole, "lang", ["de", "en"], np.array([0, 1] * 6))
+    assert [test.p for test in check_each(slices, alpha=0.01)] == [1.0, 1.0]
 
 
 # -- a slice that loses everything -------------------------------------------------------

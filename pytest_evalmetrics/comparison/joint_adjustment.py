@@ -131,7 +131,7 @@ def _any_of_group(
     least = np.minimum.reduce([p_of_flips[number] for number in dependent])
     flips = len(least)
     level = max(p, _SURE / flips)
-    seen = np.count_nonzero(least <= level)
+    seen = int(np.count_nonzero(least <= level))
     expected = level * flips  # of one number
     # as many independent numbers would be seen so often
     independent = min(max(seen / expected, 1.0), count)

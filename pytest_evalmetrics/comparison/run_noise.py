@@ -99,6 +99,8 @@ class Runs(msgspec.Struct, frozen=True):
     pool: tuple[RunScatter, ...] = ()  # of other benchmarks
     # the same of the tasks' trimmed means, for a metric that is a mean without a range
     typical: Runs | None = None
+    # the same of their logarithms; None where a task's value is not positive
+    typical_logs: Runs | None = None
 
     @property
     def source(self) -> NoiseSource:
@@ -177,14 +179,19 @@ def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Ru
         se=_error_of_one_run(pairs),
         is_rate=is_rate,
     )
-    return structs.replace(runs, typical=_typical_runs(runs, pairs))
-
-
-def _typical_runs(runs: Runs, pairs: Sequence[PairedMetric]) -> Runs | None:
-    """Measure how runs differ in most of their tasks; None for rates, and other metrics."""
     if pairs[-1].bounded or any(_has_no_values(pair) for pair in pairs):
-        return None
+        return runs
     values = np.array([pair.baseline for pair in pairs])
+    of_logs = None
+    if (values > 0).all():
+        of_logs = _typical_runs(runs, np.log(values))
+    return structs.replace(
+        runs, typical=_typical_runs(runs, values), typical_logs=of_logs
+    )
+
+
+def _typical_runs(runs: Runs, values: Floats) -> Runs:
+    """Measure how runs differ in most of their tasks; shape (runs, tasks)."""
     of_all = values.mean(axis=0)
     middle = trimmed_mean(of_all).mean
     shifts = [trimmed_mean(run) for run in values - of_all]

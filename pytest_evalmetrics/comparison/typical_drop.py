@@ -19,7 +19,7 @@ import numpy as np
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.intervals import LEVEL
-from pytest_evalmetrics.comparison.noise_scale import choose_scale
+from pytest_evalmetrics.comparison.noise_scale import OF_AMOUNTS, choose_scale
 from pytest_evalmetrics.comparison.relabelling import values_are_means
 from pytest_evalmetrics.comparison.run_noise import with_run_noise, with_stated_noise
 from pytest_evalmetrics.model.comparison import TypicalDrop
@@ -141,7 +141,60 @@ def _ranks(pair: PairedMetric) -> tuple[Floats, Floats]:
 
 
 def _with_run_noise(damage: TaskDamage, drop: float, log_p: float) -> float:
-    """Return p with noise between runs, where it is known."""
+    """Return p with noise between runs, where it is known.
+
+    Such noise shifts all tasks by an amount or by a factor: what is less sure counts.
+    """
+    by_amounts = _with_noise_of_amounts(damage, drop, log_p)
+    return max(by_amounts, _with_noise_of_factors(damage, log_p))
+
+
+def _with_noise_of_factors(damage: TaskDamage, log_p: float) -> float:
+    """Return p where each task moves in proportion; 0 where that is not known.
+
+    Of tasks of all sizes, the amounts of such a shift differ as noise of tasks would.
+    """
+    given = damage.given
+    runs = None if given.runs is None else given.runs.typical_logs
+    ratios = _log_damage(damage)
+    if ratios is None or (given.run_noise is None and runs is None):
+        return 0.0
+    typical = stats.trimmed_mean(ratios)
+    if not typical.mean > 0:
+        return 1.0
+    if given.run_noise is not None:
+        return with_stated_noise(
+            given.run_noise,
+            runs,
+            drop=typical.mean,
+            log_p=log_p,
+            se=typical.se,
+            alpha=damage.alpha,
+            level=LEVEL,
+            scale=OF_AMOUNTS,
+        ).p
+    assert runs is not None  # noqa: S101 - else the noise is stated
+    return with_run_noise(
+        runs,
+        drop=typical.mean,
+        log_p=log_p,
+        se=typical.se,
+        alpha=damage.alpha,
+        level=LEVEL,
+        scale=OF_AMOUNTS,
+    ).p
+
+
+def _log_damage(damage: TaskDamage) -> Floats | None:
+    """Return the factor by which each task got worse; None where values are not positive."""
+    before = damage.pair.baseline
+    now = damage.pair.current
+    if before is None or now is None or not (before > 0).all() or not (now > 0).all():
+        return None
+    return np.asarray(damage.sign * np.log(before / now))
+
+
+def _with_noise_of_amounts(damage: TaskDamage, drop: float, log_p: float) -> float:
     given = damage.given
     runs = None if given.runs is None else given.runs.typical
     se = stats.trimmed_mean(damage.values).se

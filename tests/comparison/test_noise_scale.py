@@ -213,3 +213,45 @@ def test_unchanged_runs_that_differ_by_a_factor_seldom_fail(runs):
 def test_a_cost_that_fell_to_next_to_nothing_is_a_number_on_the_scale_of_logarithms():
     scale = NoiseScale(unit=3.0, is_of_logs=True)
     assert scale.of_drop(1e-20 - 3.0) == pytest.approx(math.log(2.0**-53))
+
+
+def of_all_sizes(*factors):
+    """Four rollouts of each of 40 tasks, from 1 to 100,000 s, in runs that differ by factors."""
+    sizes = np.geomspace(1, 1e5, 40)[:, None]
+    rollouts = np.array([0.98, 1.0, 1.01, 1.02])
+    return [factor * sizes * rollouts for factor in factors]
+
+
+def most_tasks(now, *before):
+    """The test of most tasks, of a run that is slower by a factor than others were."""
+    (current,) = of_all_sizes(now)
+    runs = of_all_sizes(*before)
+    pairs = [make_pair(run, current, bounded=False) for run in runs]
+    pooled = make_pair(np.hstack(runs), current, bounded=False)
+    noise = runs_of(pairs, pooled=True, is_rate=False)
+    return compared(pooled, direction="lower", name="statistical", runs=noise).typical
+
+
+def test_tasks_of_all_sizes_show_the_factor_that_runs_differ_by():
+    # a further run a little beyond the slower one of two is no surprise
+    assert most_tasks(1.35, 1.0, 1.3).p > 0.1
+
+
+def test_tasks_of_all_sizes_that_are_far_slower_than_each_run_are_found():
+    assert most_tasks(6.0, 1.0, 1.02, 1.01, 0.99, 1.0).p < 1e-3
+
+
+def test_tasks_of_which_some_take_a_million_times_as_long_are_no_proof_of_a_factor():
+    rng = np.random.default_rng(137)
+    skills = np.clip(rng.beta(0.12, 0.12, 42), 1e-6, 1 - 1e-6)
+    odds = (skills / (1 - skills))[:, None]
+    # log sd .3 between runs, as those of the baseline show
+    factors = np.exp(rng.normal(0, 0.3, 3))
+    first, second, now = (
+        factor * odds * rng.lognormal(0, 0.7, (42, 16)) for factor in factors
+    )
+    pairs = [make_pair(run, now, bounded=False) for run in (first, second)]
+    pooled = make_pair(np.hstack((first, second)), now, bounded=False)
+    noise = runs_of(pairs, pooled=True, is_rate=False)
+    tested = compared(pooled, direction="lower", name="statistical", runs=noise)
+    assert tested.typical.p > 0.05

@@ -940,7 +940,7 @@ def main() -> int:
     asked = parser.parse_args()
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
     # each table keeps a cell
-    step, scale = (9, 0.05) if asked.quick else (1, 1.0)
+    step, scale = (12, 0.05) if asked.quick else (1, 1.0)
     steps = {random: 66, intervals: 11, many: 6} if asked.quick else {}
     scale = asked.scale or scale
     cells = []

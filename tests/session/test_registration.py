@@ -3,7 +3,8 @@
 import pytest
 
 from pytest_evalmetrics import registry
-from pytest_evalmetrics.session.registration import hook_failure
+from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.session.registration import hook_failure, let_register
 
 
 def raised_by(function):
@@ -52,3 +53,15 @@ def test_another_attribute_that_is_missing_is_told_as_it_is(pytestconfig):
 def test_an_error_elsewhere_is_none_of_the_hook(pytestconfig):
     error = raised_by(pytest_evalmetrics_register_nothing)
     assert hook_failure(error, pytestconfig) == ""
+
+
+def test_who_asks_again_gets_the_error_of_the_hook_again(pytester):
+    class Broken:
+        def pytest_evalmetrics_register(self):
+            raise OSError("no such disk")
+
+    config = pytester.parseconfig()
+    config.pluginmanager.register(Broken())
+    for _ in range(2):
+        with pytest.raises(RegistryError, match="no such disk"):
+            let_register(config)

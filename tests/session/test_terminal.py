@@ -1,5 +1,11 @@
 """What pytest's terminal reporter shows beside our section."""
 
+import pytest
+
+from pytest_evalmetrics.reports.failure import failure_of_words
+from pytest_evalmetrics.session.item_reports import failure_text
+from pytest_evalmetrics.session.terminal import TerminalHooks
+
 
 def test_the_section_stands_before_the_short_summary(project):
     project.rollouts([[0.0]])
@@ -22,3 +28,14 @@ def test_other_warnings_are_still_shown(project):
     )
     result = project.run("-W", "default")
     result.stdout.fnmatch_lines(["*= warnings summary =*", "*of mine*"])
+
+
+def test_failures_of_ours_are_shown_and_those_of_other_tests_are_not_ours(pytester):
+    config = pytester.parseconfigure()
+    ours = failure_text(failure_of_words("lost"), config)
+    failed = [
+        pytest.TestReport("a", ("a", 1, "a"), {}, "failed", ours, "call"),
+        pytest.TestReport("b", ("b", 1, "b"), {}, "failed", "assert 0", "call"),
+    ]
+    config.pluginmanager.get_plugin("terminalreporter").stats["failed"] = failed
+    assert TerminalHooks(config, list).shown_failures() == {"a"}

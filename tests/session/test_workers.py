@@ -6,6 +6,8 @@ The selection, lost items and unused baselines of workers are tested in `test_se
 
 import pytest
 
+from pytest_evalmetrics.session.workers import shared_folder, starts_workers
+
 CHECK = "def test_{name}(evalmetrics): evalmetrics.check([1.0], thresholds={{'mean_reward': '>= 1'}})\n"
 
 
@@ -48,3 +50,18 @@ def test_a_failure_of_a_worker_is_shown_by_its_parts(project):
     alone.stdout.fnmatch_lines([reason])
     in_worker.stdout.fnmatch_lines([reason])
     in_worker.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize(("arguments", "starts"), [([], False), (["-n", "2"], True)])
+def test_a_run_with_n_starts_workers(pytester, arguments, starts):
+    assert starts_workers(pytester.parseconfig(*arguments)) is starts
+
+
+def test_the_folder_of_all_processes_is_one_in_the_temporary_folder(
+    pytester, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    config = pytester.parseconfig()
+    folder = shared_folder(config)
+    assert folder.parent == tmp_path
+    assert shared_folder(config) == folder

@@ -494,13 +494,13 @@ def judge(stages: Stages) -> tuple[Check, ...]:
     if error is not None:
         checks += _failed(benchmark, error)
     elif _records(stages) and _baseline(stages, checks) is not None:
-        checks += _checks_of_new_baseline(stages)
+        checks += _checks_of_new_baseline(stages, checks)
     if rows.scored is not None and rows.scored.stopped:
         return tuple(map(_undecided, checks))
     return tuple(checks)
 
 
-def _checks_of_new_baseline(stages: Stages) -> Iterator[Check]:
+def _checks_of_new_baseline(stages: Stages, checks: Sequence[Check]) -> Iterator[Check]:
     """Refuse a baseline that nothing can fail against; warn of one that none passes."""
     benchmark = stages.benchmark
     plan = stages.loaded.plan
@@ -511,7 +511,7 @@ def _checks_of_new_baseline(stages: Stages) -> Iterator[Check]:
     if refused is not None:
         yield refused
         return
-    yield from judging.unpassable(benchmark, plan, runs)
+    yield from judging.against_itself(benchmark, plan, runs, checks)
 
 
 def _records(stages: Stages) -> bool:

@@ -11,6 +11,7 @@ from pytest_evalmetrics import gates
 from pytest_evalmetrics.gates import Gated, SingleTasks
 from pytest_evalmetrics.model.gate_notes import BetterThanBaseline
 from pytest_evalmetrics.model.reasons import (
+    BlindGate,
     DependentRollouts,
     FailedRows,
     LostAgent,
@@ -29,7 +30,7 @@ from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
 from pytest_evalmetrics.pipeline.references import Reference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.gates import SlicesToTest, TasksToTest
     from pytest_evalmetrics.gates.sequential import Look
@@ -248,10 +249,20 @@ def lost_agents(terms: ComparisonTerms, agents: Sequence[str]) -> Iterator[Check
 # -- a run that records ----------------------------------------------------------------------
 
 
-def unpassable(
-    benchmark: Benchmark, plan: Plan, runs: Sequence[AgentRun]
+def against_itself(
+    benchmark: Benchmark,
+    plan: Plan,
+    runs: Sequence[AgentRun],
+    checks: Iterable[Check],
 ) -> Iterator[Check]:
-    """Warn of a baseline that the same rows would not pass, compared with themselves."""
+    """Compare a new baseline's rows with themselves, before anybody relies on it.
+
+    Warn where they would not pass, and say which metrics no test could fail: of one that
+    was compared with the old baseline, its own of `checks` says so.
+    """
+    compared = {
+        (check.agent, check.name) for check in checks if check.comparison is not None
+    }
     values = {
         run.result.agent: {
             name: estimate.value for name, estimate in run.result.estimates.items()
@@ -264,12 +275,19 @@ def unpassable(
     terms = ComparisonTerms(benchmark=benchmark, plan=plan, reference=reference)
     runs_by_name = {run.shown: run for run in runs}
     for check in judge_comparisons(terms, compare_agents(terms, runs)):
-        if check.gate is Gate.BASELINE and check.verdict.fails:
+        if check.gate is not Gate.BASELINE:
+            continue
+        facts = check.comparison
+        is_told = (check.agent, check.name) in compared
+        if check.verdict.fails:
             lacking = _lacking_tasks(check, runs_by_name[check.agent])
             reason = Unpassable(tasks=tuple(lacking[:_NAMED]), task_count=len(lacking))
             yield structs.replace(
                 check, verdict=Verdict.WARN, reasons=(reason, *check.reasons)
             )
+        elif facts is not None and facts.blind is not None and not is_told:
+            blind = BlindGate(cause=facts.blind)
+            yield structs.replace(check, comparison=None, reasons=(blind,))
 
 
 def unfailable(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.model.bounds import (
     MoveBound,
     OrderBound,
@@ -20,13 +20,14 @@ from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import triage
 from pytest_evalmetrics.reports.check_wording import (
     ADVISORY,
+    blindness_of,
     is_tested,
     is_unproven_drop,
     rule_of,
     unmet,
     word_of_result,
 )
-from pytest_evalmetrics.reports.sentences import stale_text
+from pytest_evalmetrics.reports.sentences import blind_text, stale_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,7 @@ _WARNING = 1
 _UNPROVEN = 2
 _PASSING = 3
 _EXPECTED_TO_FAIL = 4
+_BLIND_NAMED = 5
 _UNGATED = {Gate.DATA, Gate.EXPECT}  # these judge no metric
 
 
@@ -107,6 +109,35 @@ def unknown_noise(results: Sequence[BenchmarkResult]) -> str:
     )
 
 
+def unseen_tasks(results: Sequence[BenchmarkResult]) -> str:
+    """Say from how many rollouts on single tasks are gated, once for all; empty if they are."""
+    needed = []
+    for result in results:
+        own = [_rollouts_needed(check) for check in result.checks]
+        if any(own):
+            needed.append(max(own))
+    if not needed:
+        return ""
+    text = "the break of a single task is never seen"
+    if len(results) > 1:
+        text += f" in {many(len(needed), 'benchmark')}"
+    return f"{text}: {max(needed)} rollouts of each are needed on both sides"
+
+
+def blind_gates(results: Iterable[BenchmarkResult]) -> Iterator[str]:
+    """Name the gates that pass, and could not have failed for want of tasks, by reason."""
+    blind: dict[str, list[str]] = {}
+    for result in results:
+        for check in result.checks:
+            cause = blindness_of(check)
+            passes = check.verdict is Verdict.PASS
+            if passes and cause is not None and is_tested(check):
+                gate = f"{result.name} {check.name}"
+                blind.setdefault(blind_text(cause), []).append(gate)
+    for reason, gates in blind.items():
+        yield f"blind: {listed(gates, _BLIND_NAMED)}: {reason}"
+
+
 def _has_unknown_noise(result: BenchmarkResult) -> bool:
     for check in result.checks:
         facts = check.comparison
@@ -129,7 +160,7 @@ def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
     bounds: dict[type, float] = {}
     for check in result.checks:
         if isinstance(check.bound, SingleTasksBound | SlicesBound):
-            if not _is_unseen(check):
+            if not _rollouts_needed(check):
                 bounds[type(check.bound)] = check.bound.alpha
         elif isinstance(check.bound, MoveBound | OrderBound):
             # the limits of an agent share one level
@@ -138,12 +169,12 @@ def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
     yield from bounds.values()
 
 
-def _is_unseen(check: Check) -> bool:
-    """Whether the rollouts are too few for any single task to fail."""
+def _rollouts_needed(check: Check) -> int:
+    """Return from how many rollouts on a single task can fail; 0 where it can."""
     for reason in check.reasons:
         if isinstance(reason, SingleTasksUnseen) and not reason.sees_some:
-            return True
-    return False
+            return reason.needed
+    return 0
 
 
 def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:

@@ -135,8 +135,11 @@ def head(report: RunReport, size: Size) -> list[str]:
     """Write the verdict, the counts, and what is worth a warning of the run as a whole."""
     lines = [f"## {SIGNS[report.verdict]} Benchmarks: {report.verdict}", ""]
     lines += [run_wording.verdict_counts(report), ""]
+    for text in run_wording.blind_gates(report.benchmarks):
+        lines += _remark(text)
     lines += _remark(run_wording.false_alarms(report.benchmarks))
     lines += _remark(run_wording.unknown_noise(report.benchmarks))
+    lines += _remark(run_wording.unseen_tasks(report.benchmarks))
     warnings = [f"- ⚠️ drift: {plain(text)}" for text in run_wording.drifts_of(report)]
     stale = run_wording.stale_baselines(report.benchmarks)
     warnings += [f"- ⚠️ {plain(text)}" for text in stale]

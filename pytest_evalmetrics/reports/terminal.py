@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics.layout import capped, listed, many, visible
+from pytest_evalmetrics.layout import capped, many, visible
 from pytest_evalmetrics.model.verdicts import Verdict
-from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
+from pytest_evalmetrics.reports import run_wording, triage, wording
 from pytest_evalmetrics.reports.benchmark_lines import (
     Reading,
     colour_of,
@@ -18,7 +18,6 @@ from pytest_evalmetrics.reports.benchmark_lines import (
 )
 from pytest_evalmetrics.reports.console import beginning, broken
 from pytest_evalmetrics.reports.failure_layout import COLOURS
-from pytest_evalmetrics.reports.sentences import blind_text
 from pytest_evalmetrics.reports.sentences.notes import note_text
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     Lines = Iterator[tuple[str, str | None]]  # with a colour
 
 _OTHERS_SHOWN = 10
-_BLIND_NAMED = 5
 _STALE = 3  # baselines
 _MANY = 5  # benchmarks; from so many on, the expected false alarms are mentioned
 _PASSING_SHOWN = 30  # passing benchmarks; -v shows all
@@ -221,7 +219,7 @@ def _notes(results: Sequence[BenchmarkResult], reading: Reading) -> Iterator[str
     """Say of all benchmarks together what limits their verdicts."""
     if reading.verbosity == 0:
         yield from _common_notes(results)
-    yield from _blind_gates(results)
+    yield from run_wording.blind_gates(results)
     if reading.is_quiet:
         return
     chance = run_wording.false_alarms(results)
@@ -230,6 +228,9 @@ def _notes(results: Sequence[BenchmarkResult], reading: Reading) -> Iterator[str
     unknown_noise = run_wording.unknown_noise(results)
     if unknown_noise:
         yield unknown_noise
+    unseen_tasks = run_wording.unseen_tasks(results)
+    if unseen_tasks:
+        yield unseen_tasks
 
 
 def _common_notes(results: Iterable[BenchmarkResult]) -> Iterator[str]:
@@ -244,20 +245,6 @@ def _common_notes(results: Iterable[BenchmarkResult]) -> Iterator[str]:
         if others:
             text += f" (and {many(len(others), 'more such note')}: -v)"
         yield text
-
-
-def _blind_gates(results: Iterable[BenchmarkResult]) -> Iterator[str]:
-    """Name the gates that pass, and could not have failed for want of tasks."""
-    blind: dict[str, list[str]] = {}
-    for result in results:
-        for check in result.checks:
-            cause = check_wording.blindness_of(check)
-            passes = check.verdict is Verdict.PASS
-            if passes and cause is not None and check_wording.is_tested(check):
-                gate = f"{result.name} {check.name}"
-                blind.setdefault(blind_text(cause), []).append(gate)
-    for reason, gates in blind.items():
-        yield f"blind: {listed(gates, _BLIND_NAMED)}: {reason}"
 
 
 def _stale_baselines(results: Sequence[BenchmarkResult], reading: Reading) -> list[str]:

@@ -1,6 +1,6 @@
 """Two runs of one metric -> a comparison: tests, power, noise between runs."""
 
-from pytest_evalmetrics.comparison.collapses import chance_of_coins as chance_of_coins
+from pytest_evalmetrics.comparison.coins import chance_of_coins as chance_of_coins
 from pytest_evalmetrics.comparison.collapses import loses_all as loses_all
 from pytest_evalmetrics.comparison.detectable_drop import Needed as Needed
 from pytest_evalmetrics.comparison.detectable_drop import grown_drop as grown_drop

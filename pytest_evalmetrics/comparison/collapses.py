@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.inputs import means_of, measure_damage
 
 if TYPE_CHECKING:
@@ -19,10 +17,9 @@ if TYPE_CHECKING:
 _ALL = 0.9
 _NO_ROOM = 1e-12  # of the largest change: from the worst value but for rounding
 _FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
-_CHANCES = tuple(step / 200 for step in range(1, 200))  # of a coin
 
 
-class _Losable(msgspec.Struct, frozen=True):
+class Losable(msgspec.Struct, frozen=True):
     """What the tasks of a baseline have to lose."""
 
     amounts: Floats  # of each task, shape (tasks,)
@@ -34,7 +31,7 @@ def is_all_lost(damage: TaskDamage) -> bool:
     """Check whether a tenth or less is left of what there was to lose."""
     if not damage.drop > 0:
         return False
-    losable = _losable(damage)
+    losable = losable_of(damage)
     if losable.range is not None:
         return bool(damage.values.sum() >= _ALL * losable.amounts.sum())
     return _is_nothing_left(damage) or _fell_to_one_value(damage)
@@ -51,7 +48,7 @@ def had_most_to_lose(damage: TaskDamage) -> bool:
     Tasks that lose everything from there are as rare by chance as coins that all come up,
     and then all down.
     """
-    losable = _losable(damage)
+    losable = losable_of(damage)
     amounts = losable.amounts
     if not amounts.size:
         return False
@@ -63,36 +60,20 @@ def had_most_to_lose(damage: TaskDamage) -> bool:
 
 def tasks_with_room(damage: TaskDamage) -> int:
     """Count the tasks that had anything to lose, or lost it."""
-    amounts = _losable(damage).amounts
+    amounts = losable_of(damage).amounts
     if not amounts.size:
         return 0
     has_room = amounts > _NO_ROOM * damage.span
     return int(np.count_nonzero(has_room | (damage.values != 0)))
 
 
-def chance_of_coins(tasks: int, *, lost: int, least: float = 0.0) -> float:
-    """Return how often so many of the tasks pass if each is one coin, and then none does.
-
-    It is the most for any chance of a coin above `least`, the same in the baseline and in
-    the run. Coins of different chances do so no more often (Hoeffding 1956, Annals of
-    Mathematical Statistics 27).
-    """
-    most = -math.inf
-    for up in _CHANCES:
-        if up >= least:
-            of_baseline = stats.log_binom_sf(lost, tasks, up)
-            of_run = tasks * math.log1p(-up)
-            most = max(most, of_baseline + of_run)
-    return math.exp(most)
-
-
-def _losable(damage: TaskDamage) -> _Losable:
+def losable_of(damage: TaskDamage) -> Losable:
     """Return what each task could lose of its value, or of its mean reward if it has none."""
     if damage.room is not None:
-        return _Losable(damage.room, range=1.0 if damage.pair.bounded else None)
+        return Losable(damage.room, range=1.0 if damage.pair.bounded else None)
     rewards = _rewards(damage)
     if not rewards.size:
-        return _Losable(np.zeros(0), range=None)
+        return Losable(np.zeros(0), range=None)
     low = float(rewards.min())
     high = float(rewards.max())
     is_rate = low >= 0 and high <= 1
@@ -101,7 +82,7 @@ def _losable(damage: TaskDamage) -> _Losable:
         high = 1.0
     before = means_of(damage.pair.rewards_baseline)
     amounts = before - low if damage.sign > 0 else high - before
-    return _Losable(np.asarray(amounts), range=1.0 if is_rate else None)
+    return Losable(np.asarray(amounts), range=1.0 if is_rate else None)
 
 
 def _rewards(damage: TaskDamage) -> Floats:

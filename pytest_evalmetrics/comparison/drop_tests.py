@@ -11,8 +11,9 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.coins import coins_of
 from pytest_evalmetrics.comparison.collapses import is_all_lost
-from pytest_evalmetrics.comparison.independence import independence_of, may_be_copies
+from pytest_evalmetrics.comparison.independence import independence_of
 from pytest_evalmetrics.comparison.inputs import gate_seed
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
@@ -338,7 +339,8 @@ def _by_few_units(
 
     The larger p of relabelled rollouts and of Student's t over the units that could get
     worse: rollouts that repeat each other make the first too small, and not the second.
-    A few tasks whose rollouts may all be copies count as coins: t is too small for
+    A few tasks whose rollouts may all be copies, or clusters that pass or fail as one,
+    count as coins: t is too small for
     values that are 0 or 1. A lone task has no t, and rests on independent rollouts; a
     lone cluster shows nothing.
     """
@@ -350,7 +352,7 @@ def _by_few_units(
         test = structs.replace(test, independence=_independence(damage))
     else:
         p = max(p, _p_of_t(damage))
-        if not test.lost_all and _are_few_copies(damage):
+        if not test.lost_all and _are_few_coins(damage):
             p = max(p, 0.5**damage.units)
     if damage.clusters is not None and is_alone:
         return test
@@ -365,11 +367,12 @@ def _by_few_units(
     )
 
 
-def _are_few_copies(damage: TaskDamage) -> bool:
-    """Check whether there are few tasks, whose rollouts may all be copies."""
-    is_few = damage.clusters is None and 0.5**damage.units >= damage.alpha
-    is_declared = damage.given.independent is True
-    return is_few and not is_declared and may_be_copies(damage.pair)
+def _are_few_coins(damage: TaskDamage) -> bool:
+    """Check whether there are few tasks, or clusters, that may each be one coin."""
+    is_few = 0.5**damage.units >= damage.alpha
+    # rollouts that are independent say nothing of the tasks of a cluster
+    is_declared = damage.clusters is None and damage.given.independent is True
+    return is_few and not is_declared and coins_of(damage) is not None
 
 
 def _relabelled_result(test: DropTest, relabelled: RelabelTest, p: float) -> TestResult:

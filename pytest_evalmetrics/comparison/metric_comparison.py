@@ -9,6 +9,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.coins import coins_of
 from pytest_evalmetrics.comparison.collapses import had_most_to_lose, tasks_with_room
 from pytest_evalmetrics.comparison.detectable_drop import detectable_drop
 from pytest_evalmetrics.comparison.drop_tests import test_drop
@@ -91,6 +92,7 @@ def _comparison(damage: TaskDamage, test: DropTest) -> Comparison:
         lost_all=test.lost_all,
         had_most_to_lose=had_most_to_lose(damage),
         tasks_with_room=tasks_with_room(damage),
+        coins=coins_of(damage) if test.lost_all else None,
         detectable=_detectable(damage, test, alpha=damage.alpha),
         unseen=_unseen(damage, test.result),
         draws=test.draws,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.comparison.collapses import chance_of_coins
+from pytest_evalmetrics.comparison.coins import chance_of_coins
 from pytest_evalmetrics.comparison.independence import independence_of
 from pytest_evalmetrics.comparison.metric_comparison import compare
 from pytest_evalmetrics.comparison.noise_scale import scale_of

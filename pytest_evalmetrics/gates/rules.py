@@ -11,10 +11,11 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.comparison import chance_of_coins, may_be_copies
+from pytest_evalmetrics.comparison import chance_of_coins
 from pytest_evalmetrics.errors import MetricError, RegistryError, raised_words
 from pytest_evalmetrics.model.comparison import (
     AllLost,
+    Coins,
     Comparison,
     FewRuns,
     Independence,
@@ -279,6 +280,8 @@ def _of_collapse(comparison: Comparison, p: float) -> Decision:
     if comparison.noise_source is NoiseSource.DECLARED and comparison.runs == 1:
         least = min(least, comparison.p_tasks)
     is_proven = least * rule.benchmarks < rule.alpha
+    if is_proven and comparison.blind is not None and _may_be_few_clusters(comparison):
+        return Decision(Verdict.WARN, (BlindGate(cause=comparison.blind),))
     if is_proven and _may_prove(comparison):
         return Decision(Verdict.FAIL)
     if is_proven and comparison.independence is not None:
@@ -318,13 +321,29 @@ def _may_prove(comparison: Comparison) -> bool:
         return True
     if comparison.tasks_with_room < _MANY_LOST:
         return False
-    may_be_coins = comparison.clusters is None and may_be_copies(comparison.pair)
-    if comparison.had_most_to_lose or not may_be_coins:
+    if comparison.had_most_to_lose or comparison.clusters is not None:
         return True
-    by_coins = chance_of_coins(
-        comparison.units, lost=comparison.tasks_with_room, least=_LEAST_CHANCE
-    )
-    return by_coins <= _MOST_BY_COINS
+    return not _may_be_chance(comparison.coins)
+
+
+def _may_be_few_clusters(comparison: Comparison) -> bool:
+    """Check whether a few clusters that pass or fail as one may explain a loss of all.
+
+    However many tasks and rollouts each has, it shows no more than one coin, but where
+    all clusters passed.
+    """
+    coins = comparison.coins
+    if comparison.clusters is None or coins is None:
+        return False
+    return coins.up < coins.count and _may_be_chance(coins)
+
+
+def _may_be_chance(coins: Coins | None) -> bool:
+    """Check whether so many coins come up and then none, more often than a gate may err."""
+    if coins is None:
+        return False
+    by_coins = chance_of_coins(coins.count, lost=coins.up, least=_LEAST_CHANCE)
+    return by_coins > _MOST_BY_COINS
 
 
 def _rests_on_repeats(comparison: Comparison, independence: Independence) -> bool:

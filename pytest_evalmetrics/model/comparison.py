@@ -238,6 +238,13 @@ class TypicalDrop(msgspec.Struct, frozen=True, kw_only=True):
     now: float
 
 
+class Coins(msgspec.Struct, frozen=True):
+    """Tasks, or clusters of them, each of which may pass or fail as one."""
+
+    count: int
+    up: int  # those that had something to lose in the baseline
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One metric against its baseline; a positive drop is damage, whatever the direction.
 
@@ -268,6 +275,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     independence: Independence | None = None
     lost_all: bool = False  # next to nothing is left of what there was to lose
     tasks_with_room: int = 0  # that could get worse
+    # where all is lost: the tasks, or clusters, that may each be one coin
+    coins: Coins | None = None
     # whether each task of the baseline had half or more of the range to lose
     had_most_to_lose: bool = False
     # the smallest drop that the test sees with 80 % power; NaN where unknown

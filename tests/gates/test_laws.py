@@ -368,6 +368,40 @@ def test_a_lone_cluster_proves_nothing_but_a_collapse():
     assert checked(collapse, clusters=clusters).verdict is FAIL
 
 
+def clustered_coins(up, clusters):
+    """Return ten tasks a cluster, of which each passes or fails as one."""
+    return [[float(cluster < up)] * 2 for cluster in range(clusters) for _ in range(10)]
+
+
+@pytest.mark.parametrize("clusters", [3, 4, 5, 6])
+def test_clusters_that_pass_as_one_are_coins_that_warn_when_few_of_them_lose_all(
+    clusters,
+):
+    pair = make_pair(clustered_coins(2, clusters), clustered_coins(0, clusters))
+    places = np.repeat(np.arange(clusters), 10)
+    assert checked(pair, clusters=places).verdict is WARN
+
+
+@pytest.mark.parametrize("clusters", [2, 3, 4, 5, 6])
+def test_clusters_that_all_pass_as_one_fail_when_all_of_them_lose_all(clusters):
+    pair = make_pair(clustered_coins(clusters, clusters), clustered_coins(0, clusters))
+    places = np.repeat(np.arange(clusters), 10)
+    assert checked(pair, clusters=places).verdict is FAIL
+
+
+def test_few_clusters_that_pass_in_part_fail_when_they_lose_all():
+    before = [[1.0, 0.0]] * 10 + [[1.0, 1.0]] * 10 + [[0.0, 0.0]] * 10
+    pair = make_pair(before, clustered_coins(0, 3))
+    places = np.repeat(np.arange(3), 10)
+    assert checked(pair, clusters=places).verdict is FAIL
+
+
+def test_coins_of_clusters_that_fall_but_one_are_no_failure():
+    pair = make_pair(clustered_coins(5, 5), clustered_coins(1, 5))
+    places = np.repeat(np.arange(5), 10)
+    assert not checked(pair, clusters=places).verdict.fails
+
+
 def test_few_clusters_with_anything_to_lose_that_lose_it_fail():
     # 12 repositories of 20 tasks; three pass, and one rollout of these is left
     repositories = np.repeat(np.arange(12), 20)

@@ -717,6 +717,17 @@ def copied_coins(rng: np.random.Generator, *, n: int, k: int) -> float:
     return is_red(benchmark(), *sides)
 
 
+def clusters_as_one(rng: np.random.Generator, *, groups: int, up: float) -> float:
+    """Whether an unchanged run is red whose clusters of 10 x 2 pass or fail as one."""
+    codes = np.repeat(np.arange(groups), 10)
+    passed = [rng.random(groups) < up for _ in range(2)]
+    before, after = (
+        np.repeat(one[codes][:, None], 2, axis=1).astype(float) for one in passed
+    )
+    checks = judged(benchmark(cluster="repo"), before, after, codes)
+    return any(check.verdict.fails for check in checks)
+
+
 def burst(rng: np.random.Generator, *, n: int) -> float:
     """Whether bursts that shift all rollouts of a task of a run turn it red."""
     sides = [
@@ -794,6 +805,11 @@ def guards() -> Iterator[Cell]:
         # three coins that are up and then down are a collapse, 1.6 % of runs
         limits = (0.0, 100 / 64) if n == 3 else none
         yield Cell("guards", f"{n} coins x {k}, copies", "no change", run, 600, limits)
+    for n, up in product((3, 4, 5, 6), (0.5, 0.8)):
+        run = partial(clusters_as_one, groups=n, up=up)
+        limits = (0.0, 100 / 64) if n == 3 else none
+        row = f"{n} clusters x 10 x 2 that pass as one, of {up:g}"
+        yield Cell("guards", row, "no change", run, 600, limits)
 
 
 def failing(asked: Benchmark, before: RolloutTable, run: RolloutTable) -> set[str]:

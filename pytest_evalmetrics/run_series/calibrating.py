@@ -71,11 +71,12 @@ def calibrate(
     plan = plan_of(benchmark)
     recorded: dict[str, Runs] = {}
     if benchmark.spec.baseline is not None:
-        recorded = _recorded_runs(benchmark, plan, may_fail=count > 0, **reading)
+        recorded = _recorded_runs(benchmark, plan, may_fail=bool(count), **reading)
     several = recorded
     if count and benchmark.spec.runs:
         several = make_runs(benchmark, count, evaluate)
-    if min(map(len, several.values()), default=0) < 2:  # one shows no noise
+    # one run shows no noise
+    if not several or any(len(runs) < 2 for runs in several.values()):
         raise DataError(
             "two runs of the unchanged system are needed, better ten", hint=_HOW
         )
@@ -94,7 +95,8 @@ def calibrate(
             if metric.noise is None:
                 continue
             charts.append(_chart(metric, metric.noise, shown))
-            attempts = int(np.median(runs[0].counts))
+            # of the newest run
+            attempts = int(np.median(runs[-1].counts))
             for proposal in proposals.proposed(
                 benchmark, metric.text, metric.noise, attempts
             ):
@@ -323,7 +325,7 @@ def _described(benchmark: Benchmark, metric: _MetricNoise) -> Iterator[str]:
         f"  standard deviations of a run's value: {deviations}; "
         f"the noise {_largest_part(noise, metric.judge)} dominates"
     )
-    rule = rule_of(benchmark, text, bounded=True)
+    rule = proposals.rule_for(benchmark, text, noise)
     against_one = structs.replace(noise, pooled=False).alarms(rule)
     failed, compared = metric.alone
     yield (

@@ -57,20 +57,42 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
+def rule_for(benchmark: Benchmark, text: str, noise: Noise) -> RuleSettings:
+    """Return the rule by which a further run is judged."""
+    mean = float(np.mean(noise.values))
+    return rule_of(benchmark, text, bounded=noise.is_rate, baseline=mean)
+
+
 def proposed(
     benchmark: Benchmark, text: str, noise: Noise, attempts: int
 ) -> Iterator[Proposal]:
     """Propose settings for a metric whose tasks have so many attempts now."""
-    rule = rule_of(benchmark, text, bounded=True)
+    rule = rule_for(benchmark, text, noise)
     if text in benchmark.spec.gated:
         drop = rule.max_drop
         if noise.alarms(rule) > _MORE_ALARMS * rule.alpha and noise.runs > 0:
-            drop = float(f"{noise.drop(rule.alpha):.3g}")
-            yield _larger_drop(benchmark, text, noise, rule, drop)
+            needed = float(f"{noise.drop(rule.alpha):.3g}")
+            if needed >= _most_to_lose(noise):
+                yield Proposal(
+                    "no max_drop fits: find out why these runs differ so much"
+                )
+            else:
+                drop = needed
+                yield _larger_drop(benchmark, text, noise, rule, drop)
         yield from _more_samples(benchmark, noise, rule, drop, attempts)
     threshold = benchmark.spec.thresholds.get(text)
     if threshold is not None and threshold.bound == "point":
         yield from _wider_bounds(text, noise, rule, threshold)
+
+
+def _most_to_lose(noise: Noise) -> float:
+    """Return the largest drop from the mean that a metric can show."""
+    if not noise.is_rate:
+        return math.inf
+    mean = float(np.mean(noise.values))
+    if noise.sign > 0:
+        return mean
+    return 1 - mean
 
 
 def _larger_drop(

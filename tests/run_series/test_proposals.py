@@ -58,6 +58,29 @@ def test_a_rule_without_a_margin_becomes_practical_by_hand(proposals):
     assert larger.key == ()
 
 
+def test_no_rate_drops_below_0(proposals):
+    # their drop is above their mean, 0.25
+    apart = structs.replace(NOISY, values=(0.35, 0.05, 0.35))
+    found = proposals("  baseline: {rule: absolute, max_drop: 0.02}\n", apart)
+    drop, samples = found
+    assert drop.why == "no max_drop fits: find out why these runs differ so much"
+    assert samples.why.startswith("no num_samples shows a drop of 0.02 with 80 % power")
+
+
+def test_no_rate_rises_above_1(proposals):
+    apart = structs.replace(NOISY, values=(0.65, 0.95, 0.65), sign=-1.0)
+    keys = "  baseline: {rule: absolute, max_drop: 0.02, direction: lower}\n"
+    found = proposals(keys, apart)
+    assert found[0].why == "no max_drop fits: find out why these runs differ so much"
+
+
+def test_the_drop_of_a_number_that_is_no_rate_may_be_of_any_size(proposals):
+    seconds = structs.replace(NOISY, values=(90.0, 90.0, 90.0, 30.0), is_rate=False)
+    found = proposals("  baseline: {rule: absolute, max_drop: 0.02}\n", seconds)
+    (larger,) = of_key(found, ("baseline", "max_drop"))
+    assert float(larger.value) > 1
+
+
 def test_quiet_runs_need_no_larger_drop(proposals):
     found = proposals("  baseline: {max_drop: 0.05}\n", QUIET)
     assert of_key(found, ("baseline", "max_drop")) == []

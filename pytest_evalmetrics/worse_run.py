@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
+    # the rollouts of a benchmark's agents in each run that has it, by the run's place
+    AgentsOfRuns = dict[int, dict[str, RolloutTable]]
     # the rollouts of a benchmark and agent, by the place of their run
     Series = dict[str, dict[int, RolloutTable]]
 
@@ -63,6 +65,11 @@ def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
     is_worse = False
     for title, tables in series.items():
         runs = [names[at] for at in tables]
+        if len(runs) < 2:
+            lines.append(
+                f"{title}: {runs[0]} alone has it, so that nothing came before it"
+            )
+            continue
         directions = next(iter(tables.values())).directions
         benchmark = _with_directions(benchmark, plan, directions)
         for metric in benchmark.spec.metrics:
@@ -93,36 +100,47 @@ def _series(paths: Sequence[str], arguments: RunArguments) -> Series:
     """Return the rollouts of each benchmark and agent."""
     reports = reports_of(paths)
     if reports:
-        return _series_of_reports(paths, reports)
-    return _series_of_rollouts(paths, arguments)
-
-
-def _series_of_reports(paths: Sequence[str], reports: Sequence[Path]) -> Series:
+        runs_by_benchmark = _runs_of_reports(paths, reports)
+    else:
+        runs_by_benchmark = {"": _runs_of_rollouts(paths, arguments)}
     series: Series = {}
-    for at, report in enumerate(reports):
-        for name, file in benchmarks_of(report).items():
-            tables = tables_of(report, name, file, paths[at])
-            for agent, table in tables.items():
-                title = name
-                if len(tables) > 1:
-                    title = f"{name} {agent}"
-                series.setdefault(title, {})[at] = table
+    for benchmark, runs in runs_by_benchmark.items():
+        series |= _series_of_agents(benchmark, runs)
     return series
 
 
-def _series_of_rollouts(paths: Sequence[str], arguments: RunArguments) -> Series:
+def _runs_of_reports(
+    paths: Sequence[str], reports: Sequence[Path]
+) -> dict[str, AgentsOfRuns]:
+    """Return the runs of each benchmark."""
+    runs_by_benchmark: dict[str, AgentsOfRuns] = {}
+    for at, report in enumerate(reports):
+        for name, file in benchmarks_of(report).items():
+            runs = runs_by_benchmark.setdefault(name, {})
+            runs[at] = tables_of(report, name, file, paths[at])
+    return runs_by_benchmark
+
+
+def _runs_of_rollouts(paths: Sequence[str], arguments: RunArguments) -> AgentsOfRuns:
     files = [rollouts_at(path) for path in paths]
 
     def load(keys: JsonObject) -> list[RolloutTable]:
         return [_table(file, keys, arguments) for file in files]
 
+    tables = RunReader(arguments).read(files, load)
+    return {at: dict(table.by_agent()) for at, table in enumerate(tables)}
+
+
+def _series_of_agents(benchmark: str, runs: AgentsOfRuns) -> Series:
+    """Return a series of each agent; the only agent of all runs may have been renamed."""
+    are_of_one = all(len(agents) == 1 for agents in runs.values())
     series: Series = {}
-    for at, table in enumerate(RunReader(arguments).read(files, load)):
-        for agent, part in table.by_agent():
-            title = ""
-            if len(table.agents) > 1:
-                title = agent
-            series.setdefault(title, {})[at] = part
+    for at, agents in runs.items():
+        for agent, table in agents.items():
+            title = benchmark
+            if not are_of_one:
+                title = f"{benchmark} {agent}".lstrip()
+            series.setdefault(title, {})[at] = table
     return series
 
 

@@ -106,14 +106,15 @@ def test_a_run_that_lacks_rows_is_refused(online):
     )
 
 
-def test_recorded_answers_without_a_judge_do_not_vary(tmp_path):
+@pytest.mark.parametrize("count", [2, 3])
+def test_recorded_answers_without_a_judge_do_not_vary(tmp_path, count):
     file = tmp_path / "math.bench.yaml"
     file.write_text(
         "benchmark:\n  name: math\n  rollouts: r\n  scorers: [{type: exact_match}]\n"
     )
     (benchmark,) = load_benchmarks(file, shown="math.bench.yaml")
     with pytest.raises(DataError) as refused:
-        make_runs(benchmark, 3, System())
+        make_runs(benchmark, count, System())
     assert refused.value.message == (
         "nothing of it varies: there is no model, and no judge that repeats"
     )
@@ -158,3 +159,109 @@ def test_a_metric_that_is_no_mean_leaves_the_others_their_noise(online):
     none = "worst_task: no mean over tasks, so that its noise can't be told apart"
     assert none in lines
     assert [chart["metric"] for chart in charts] == ["mean_reward"]
+
+
+# -- judges ----------------------------------------------------------------------------------
+
+JUDGED = """\
+benchmark:
+  name: math
+  metrics: [mean_reward]
+  reward: quality
+  scorers:
+    - type: llm-judge
+      prompt_template: "Rate {{ answer }}"
+      scores: [{name: quality, minimum: 1, maximum: 5}]
+"""
+ONE_JUDGE = '      model: {url: "http://127.0.0.1:9/v1", name: judge}\n'
+ANSWERED = """\
+  model: {url: "http://127.0.0.1:9/v1", name: m}
+  prompt_template: "{{ q }}"
+"""
+TWO_JUDGES = """\
+      judges:
+        - {url: "http://127.0.0.1:9/v1", name: one}
+        - {url: "http://127.0.0.1:9/v1", name: other}
+"""
+# of each judgement of each task
+QUALITIES = np.array([[0.2, 0.4, 0.6, 0.8], [0.4, 0.4, 0.8, 0.8], [0.3, 0.4, 0.7, 0.8]])
+
+
+class Judge:
+    """A judge that judges each task anew, and how often it was asked to."""
+
+    def __init__(self):
+        self.repeats = []
+
+    def __call__(self, benchmark):
+        (scorer,) = benchmark.spec.scorers
+        self.repeats.append(scorer.judge_repeats)
+        qualities = QUALITIES[: scorer.judge_repeats]
+        scores = {f"quality@{n + 1}": values for n, values in enumerate(qualities)}
+        tasks = QUALITIES.shape[1]
+        table = RolloutTable(
+            agents=("a",),
+            agent=np.zeros(tasks, dtype=np.int32),
+            tasks=tuple(f"t{task}" for task in range(tasks)),
+            task=np.arange(tasks),
+            sample=np.zeros(tasks, dtype=np.int64),
+            scores={"quality": qualities.mean(axis=0), **scores},
+        )
+        return Evaluated(table)
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Read a benchmark that a judge scores, of recorded answers unless other rows are named."""
+
+    def read(judge, rows="rollouts: r"):
+        file = tmp_path / "math.bench.yaml"
+        file.write_text(f"{JUDGED}{judge}  {rows}\n", encoding="utf-8")
+        (benchmark,) = load_benchmarks(file, shown="math.bench.yaml")
+        return benchmark
+
+    return read
+
+
+def test_a_judge_of_recorded_answers_judges_once_for_each_run(judged):
+    judge = Judge()
+    runs = make_runs(judged(ONE_JUDGE), 3, judge)["a"]
+    assert judge.repeats == [3]
+    rewards = [run.scores["quality"].tolist() for run in runs]
+    assert rewards == QUALITIES.tolist()
+
+
+def test_a_judge_that_repeats_more_often_than_there_are_runs_goes_on_to(judged):
+    judge = Judge()
+    make_runs(judged(f"{ONE_JUDGE}      judge_repeats: 3\n"), 2, judge)
+    assert judge.repeats == [3]
+
+
+def test_several_judges_are_not_asked_again(judged):
+    with pytest.raises(DataError, match="nothing of it varies"):
+        make_runs(judged(TWO_JUDGES), 2, Judge())
+
+
+def test_the_judges_share_in_the_noise_is_that_of_its_judgements(judged):
+    lines, _, _ = calibrate(judged(ONE_JUDGE), count=3, evaluate=Judge())
+    variances = QUALITIES.var(axis=0, ddof=1)
+    deviation = np.sqrt(variances.mean() / 4)
+    deviations = next(line for line in lines if "standard deviations" in line)
+    assert f", the judge {deviation:.2g}; " in deviations
+
+
+def test_a_system_without_a_judge_has_no_noise_of_a_judge(online):
+    lines, _, _ = calibrated(online("  metrics: [mean_reward]\n"))
+    assert not any("judge" in line for line in lines)
+
+
+def test_the_judge_of_new_answers_judges_each_twice(judged):
+    repeats = []
+
+    def evaluate(benchmark):
+        (scorer,) = benchmark.spec.scorers
+        repeats.append(scorer.judge_repeats)
+        return System()(benchmark)
+
+    make_runs(judged(f"{ONE_JUDGE}{ANSWERED}", "dataset: [{q: 1}]"), 2, evaluate)
+    assert repeats == [2, 2]

@@ -38,10 +38,10 @@ def stale_baseline(
     """
     if not limit:
         return None
-    try:
-        age = now - datetime.fromisoformat(recorded)
-    except (TypeError, ValueError):  # recorded by hand, or by a tool
+    recorded_at = time_of(recorded)
+    if recorded_at is None:
         return None
+    age = now - recorded_at
     if age.days < limit:
         return None
     return StaleBaseline(
@@ -52,6 +52,19 @@ def stale_baseline(
         reason=reason,
         by=_author(path),
     )
+
+
+def time_of(recorded: str | None) -> datetime | None:
+    """Read the time of a recording; None where a hand or a tool wrote no time with a zone."""
+    if not recorded:
+        return None
+    try:
+        time = datetime.fromisoformat(recorded)
+    except ValueError:
+        return None
+    if time.tzinfo is None:
+        return None
+    return time
 
 
 def _author(path: Path) -> str:

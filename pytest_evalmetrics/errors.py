@@ -36,6 +36,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pluggy import HookCaller
+
     from pytest_evalmetrics.failure_lines import Failure
 
 
@@ -204,21 +206,38 @@ def raised_words(error: BaseException, who: str) -> tuple[str, str]:
     return f"raised-{name}", f"{who} raised {name}{words}"
 
 
-def place_in_hook(hook: str, error: BaseException) -> str:
-    """Return the file and line of a user's hook that raised; empty if they are unknown."""
-    from traceback import extract_tb  # only where something is wrong
+def position_in_hook(
+    hook: HookCaller, error: BaseException
+) -> tuple[PurePath, int] | None:
+    """Return the file and line of a user's hook that raised; None for an error elsewhere."""
+    from inspect import unwrap  # only where something is wrong
+    from traceback import walk_tb
 
-    frames = [frame for frame in extract_tb(error.__traceback__) if frame.name == hook]
-    if not frames:
+    codes = set()
+    for implementation in hook.get_hookimpls():
+        function = unwrap(implementation.function)
+        codes.add(getattr(function, "__code__", None))
+    position = None
+    for frame, line in walk_tb(error.__traceback__):
+        if frame.f_code in codes:
+            position = (PurePath(frame.f_code.co_filename), line)
+    return position
+
+
+def place_in_hook(hook: HookCaller, error: BaseException) -> str:
+    """Write the file and line of a user's hook that raised; empty if they are unknown."""
+    position = position_in_hook(hook, error)
+    if position is None:
         return ""
-    return f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}"
+    file, line = position
+    return f"{file.name}:{line}"
 
 
-def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
+def raised_in_hook(hook: HookCaller, error: BaseException) -> tuple[str, str]:
     """Return the message and hint for an exception of a user's hook."""
     place = place_in_hook(hook, error)
     prefix = f"{place}: " if place else ""
-    what = f"{prefix}the hook {hook} failed: {type(error).__name__}: {error}"
+    what = f"{prefix}the hook {hook.name} failed: {type(error).__name__}: {error}"
     return what, "fix it in the conftest.py or the plugin that defines it"
 
 

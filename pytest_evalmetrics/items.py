@@ -49,11 +49,12 @@ from pytest_evalmetrics.session.beside_retry import RunsAgain
 from pytest_evalmetrics.session.evaluation_session import session_of
 from pytest_evalmetrics.session.item_reports import (
     PAYLOADS,
+    VERDICT_NAMES,
     VERDICT_PROPERTY,
     failure_text,
 )
 from pytest_evalmetrics.session.registration import let_register
-from pytest_evalmetrics.session.workers import shared_folder
+from pytest_evalmetrics.session.workers import place_of, shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
@@ -398,6 +399,7 @@ def _attach(
     prefix = ""
     if label is not None:
         prefix = f"{spec.name}: "
+    item.stash.setdefault(VERDICT_NAMES, set()).add(f"{prefix}{VERDICT_PROPERTY}")
     item.user_properties += _properties(payload, prefix)
 
 
@@ -463,9 +465,9 @@ def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:
     try:
         item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     except Exception as error:  # noqa: BLE001 - a user's code
-        hook = "pytest_evalmetrics_benchmark_finished"
+        hook = item.ihook.pytest_evalmetrics_benchmark_finished
         reason = HookFailed(
-            hook=hook,
+            hook=hook.name,
             place=errors.place_in_hook(hook, error),
             error=f"{type(error).__name__}: {error}",
         )
@@ -614,11 +616,8 @@ def _asks_freely(config: pytest.Config) -> bool:
 def _of_this_worker(session: pytest.Session) -> list[BenchmarkItem]:
     """Return this worker's share of the benchmarks: each has a part of the budget."""
     benchmarks = _benchmarks(session)
-    worker = getattr(session.config, "workerinput", None)
-    if worker is None:
-        return benchmarks
-    first = int(worker["workerid"].removeprefix("gw"))
-    return benchmarks[first :: worker["workercount"]]
+    number, workers = place_of(session.config)
+    return benchmarks[number::workers]
 
 
 def _takes_turns(spec: BenchmarkSpec) -> bool:

@@ -148,7 +148,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave no verdict on benchmarks that are gone."""
     config = session.config
     ours: Any = config.pluginmanager.get_plugin("evalmetrics-session")
-    is_elsewhere = hasattr(config, "workerinput") or settings.prints_only(config)
+    is_elsewhere = settings.is_worker(config) or settings.prints_only(config)
     if is_elsewhere or (ours is not None and ours.met_benchmarks):
         return
     prefix = settings.output_prefix(config)

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, TextIO
 
 import msgspec
 
+from pytest_evalmetrics import settings
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.reports.console import beginning
 
@@ -43,7 +44,7 @@ def display_of(config: pytest.Config) -> Iterator[Display]:
     """
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     column = int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
-    in_worker = hasattr(config, "workerinput")
+    in_worker = settings.is_worker(config)
     if reporter is not None and config.option.verbose >= 0 and not in_worker:
         out = uncaptured(config, "stdout")
         if out is not None and out.isatty():

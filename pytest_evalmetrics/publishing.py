@@ -183,7 +183,8 @@ class RunResults:
         try:
             self._config.hook.pytest_evalmetrics_report(report=document)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
-            message, hint = raised_in_hook("pytest_evalmetrics_report", error)
+            hook = self._config.hook.pytest_evalmetrics_report
+            message, hint = raised_in_hook(hook, error)
             self._errors.append(ArtifactError(message, hint=hint))
 
     def _annotations(self, report: RunReport) -> Lines:

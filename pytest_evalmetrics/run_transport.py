@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def _say(config: pytest.Config, text: str) -> None:
     out = None
-    if not hasattr(config, "workerinput"):
+    if not settings.is_worker(config):
         out = uncaptured(config, "stdout")
     if out is not None:
         with suppress(OSError), out:

@@ -255,7 +255,7 @@ def validate(config: pytest.Config) -> None:
 def _refuse_contradictions(config: pytest.Config) -> None:
     """Raise UsageError for options that do not go together."""
     for name in PRINTING:
-        if config.getoption(name) and getattr(config.option, "numprocesses", None):
+        if config.getoption(name) and starts_workers(config):
             raise pytest.UsageError(
                 f"{_as_written(name)} works in one process: leave -n out"
             )
@@ -351,10 +351,22 @@ def moves_journal(config: pytest.Config) -> bool:
 
 def needs_session(config: pytest.Config) -> bool:
     """Check for what our session prepares, or takes from workers, before anything is collected."""
-    is_distributed = getattr(config.option, "dist", "no") != "no"
-    is_worker = hasattr(config, "workerinput")
     has_policy = bool(config.getini(POLICY))
-    return is_worker or is_distributed or has_policy or moves_journal(config)
+    is_distributed = is_worker(config) or starts_workers(config)
+    return is_distributed or has_policy or moves_journal(config)
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Check whether this process is a worker of pytest-xdist."""
+    return hasattr(config, "workerinput")
+
+
+def starts_workers(config: pytest.Config) -> bool:
+    """Check whether this process starts workers of pytest-xdist, and collects nothing itself."""
+    # -n sets both of them, which may be given without it
+    distribution = getattr(config.option, "dist", "no")
+    workers = getattr(config.option, "tx", [])
+    return distribution != "no" and bool(workers)
 
 
 def is_benchmark_file(name: str, config: pytest.Config) -> bool:
@@ -393,8 +405,8 @@ def _validate_engine(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"the engine ray needs Ray, which is not installed\n  {way}"
         )
-    several = getattr(config.option, "numprocesses", None)
-    if several and not (address or os.environ.get("RAY_ADDRESS")):
+    is_running = bool(address or os.environ.get("RAY_ADDRESS"))
+    if starts_workers(config) and not is_running:
         what = "with pytest-xdist each worker would start a Ray cluster of its own"
         way = "name one that runs, with --evalmetrics-ray-address or RAY_ADDRESS; or leave -n out"
         raise pytest.UsageError(

@@ -2,6 +2,7 @@
 
 import pickle
 
+import pluggy
 import pytest
 
 from pytest_evalmetrics.errors import (
@@ -85,25 +86,42 @@ def raised(function):
     return error.value
 
 
+class Implementation:
+    """A plugin with the hook that fails."""
+
+    @pluggy.HookimplMarker("test")
+    def my_hook(self):
+        raise ValueError("odd")
+
+
 def my_hook():
+    """Fail as the hook does, and have its name."""
     raise ValueError("odd")
 
 
-def test_an_error_in_a_hook_is_located():
-    line = my_hook.__code__.co_firstlineno + 1
-    error = raised(my_hook)
-    assert place_in_hook("my_hook", error) == f"test_errors.py:{line}"
-    assert raised_in_hook("my_hook", error) == (
+@pytest.fixture
+def hook():
+    """The hook as pluggy calls it."""
+    manager = pluggy.PluginManager("test")
+    manager.register(Implementation())
+    return manager.hook.my_hook
+
+
+def test_an_error_in_a_hook_is_located(hook):
+    line = Implementation.my_hook.__code__.co_firstlineno + 2
+    error = raised(hook)
+    assert place_in_hook(hook, error) == f"test_errors.py:{line}"
+    assert raised_in_hook(hook, error) == (
         f"test_errors.py:{line}: the hook my_hook failed: ValueError: odd",
         "fix it in the conftest.py or the plugin that defines it",
     )
 
 
-def test_an_error_elsewhere_has_no_place_in_a_hook():
+def test_an_error_of_a_function_that_is_named_as_a_hook_is_has_no_place_in_it(hook):
     error = raised(my_hook)
-    assert place_in_hook("other_hook", error) == ""
-    text, _ = raised_in_hook("other_hook", error)
-    assert text == "the hook other_hook failed: ValueError: odd"
+    assert place_in_hook(hook, error) == ""
+    text, _ = raised_in_hook(hook, error)
+    assert text == "the hook my_hook failed: ValueError: odd"
 
 
 @pytest.mark.parametrize(

@@ -190,13 +190,13 @@ import pytest
 
 @pytest.mark.xfail(strict=True)
 def test_good(evalmetrics, record_property):
-    record_property("lint.verdict", "PASS")
+    record_property("my.evalmetrics.verdict", "PASS")
     evalmetrics.check([1])
 """
     some.write("test_strict.py", test)
     some.run("--junitxml", "junit.xml", "test_strict.py")
     junit = (some.path / "junit.xml").read_text(encoding="utf-8")
-    assert 'name="lint.verdict" value="PASS"' in junit
+    assert 'name="my.evalmetrics.verdict" value="PASS"' in junit
     assert 'evalmetrics.verdict" value="FAIL"' in junit
 
 

@@ -47,7 +47,7 @@ class EvaluationSession:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._is_worker = workers.is_worker(config)
+        self._is_worker = settings.is_worker(config)
         self._selection = Selection()
         # whether a worker's next report carries its selection
         self._must_tell = False
@@ -75,7 +75,7 @@ class EvaluationSession:
 
     def start(self) -> None:
         """Prepare the journal before anything is called."""
-        if workers.starts_workers(self._config):  # nothing is collected here
+        if settings.starts_workers(self._config):  # nothing is collected here
             self._refuse_unknown_reporters()
         self._prepare_journal(here=not self._is_worker)
 
@@ -386,7 +386,7 @@ class EvaluationSession:
 
         done = many(len(self._results_so_far()), "benchmark")
         way_on = "run the same command again for the others"
-        if calls or workers.starts_workers(self._config):
+        if calls or settings.starts_workers(self._config):
             is_kept = settings.journal_mode(self._config) != "off"
             way_on = _ANSWERS_KEPT if is_kept else _NOTHING_KEPT
         stopped = f"interrupted: {done} evaluated, {len(lost)} not"

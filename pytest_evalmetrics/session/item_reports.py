@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalmetrics import settings
-from pytest_evalmetrics.session.workers import is_worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 # the results of an item's benchmarks
 PAYLOADS = pytest.StashKey["list[Payload]"]()
 VERDICT_PROPERTY = "evalmetrics.verdict"  # of a benchmark, for JUnit
+# of an item, the names of its properties that hold a verdict
+VERDICT_NAMES = pytest.StashKey["set[str]"]()
 _RESULTS = "evalmetrics"  # on a report; other plugins may read it
 _FAILURE = "evalmetrics_failure"  # of a worker, on a report
 # of a report: an expected failure that passed, where the test's marks are strict
@@ -87,11 +88,11 @@ def passes_wrongly(report: pytest.TestReport) -> bool:
 
 def _fail_properties(item: pytest.Item, report: pytest.TestReport) -> None:
     """Write FAIL for the verdicts of a test that passes and should not."""
+    verdicts = item.stash.get(VERDICT_NAMES, set())
     properties: list[tuple[str, object]] = []
     for name, value in item.user_properties:
-        # behind the label of a check; others may record verdicts of their own
-        is_verdict = name.endswith(VERDICT_PROPERTY)
-        if is_verdict and value in ("PASS", "WARN"):
+        # others may record verdicts of their own
+        if name in verdicts and value in ("PASS", "WARN"):
             properties.append((name, "FAIL"))
         else:
             properties.append((name, value))
@@ -159,7 +160,7 @@ def _show(
         if failure is None:
             return
         report.longrepr = failure_text(failure, config)  # type: ignore[assignment]
-    if is_worker(config):  # xdist carries plain values alone
+    if settings.is_worker(config):  # xdist carries plain values alone
         import msgspec
 
         vars(report)[_FAILURE] = msgspec.to_builtins(failure)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -61,13 +60,14 @@ def _failed_registration(config: pytest.Config) -> RegistryError | None:
 
 def hook_failure(error: BaseException, config: pytest.Config) -> str:
     """Locate a failure of the hook that registers names; return "" for another failure."""
-    frames = [frame for frame in extract_tb(error.__traceback__) if frame.name == _HOOK]
-    if not frames:
-        return ""
     from pytest_evalmetrics.baselines.files import shown_below
+    from pytest_evalmetrics.errors import position_in_hook
 
-    last = frames[-1]
-    place = f"{shown_below(Path(last.filename), config.rootpath)}:{last.lineno}"
+    position = position_in_hook(config.hook.pytest_evalmetrics_register, error)
+    if position is None:
+        return ""
+    file, line = position
+    place = f"{shown_below(Path(file), config.rootpath)}:{line}"
     way = 'it registers so: registry.register_metric("a_name")(MyMetric)'
     return f"{place}: {_HOOK} failed: {_what_failed(error)}\n  {way}"
 

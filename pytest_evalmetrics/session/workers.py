@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FOLDER = pytest.StashKey[Path]()
 _WORKERS_FOLDER = "evalmetrics_folder"
+_NUMBER = "evalmetrics_number"  # of a worker, among those that run at a time
 _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
 _UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
 _REQUIRED = "evalmetrics_required"  # benchmarks with a required tag, of a worker
@@ -47,10 +48,14 @@ class WorkerHooks:
         self._config = config
         self._run = run
         self._started = time.time()
+        self._numbers: dict[Any, int] = {}  # of the workers that run
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Share a folder for large results with a worker on this machine."""
+        """Give a worker its number, and one on this machine the run's folder for large results."""
+        number = self._first_free_number()
+        self._numbers[node] = number
+        node.workerinput[_NUMBER] = number
         if node.gateway.spec.popen:
             folder = str(shared_folder(self._config))
             budget = str(Path(folder, "budget.sqlite3"))
@@ -62,6 +67,13 @@ class WorkerHooks:
             raise pytest.UsageError(
                 "--evalmetrics-budget: workers elsewhere can't share a budget"
             )
+
+    def _first_free_number(self) -> int:
+        """Return a number for a worker: one that replaces another has the other's."""
+        number = 0
+        while number in self._numbers.values():
+            number += 1
+        return number
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_xdist_node_collection_finished(
@@ -77,18 +89,17 @@ class WorkerHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take what a worker found; one that died has left nothing."""
+        self._numbers.pop(node, None)
         output: dict[str, Any] = getattr(node, "workeroutput", {})
         self._run.add_from_worker(output.get(_UNUSED, ()), output.get(_REQUIRED, {}))
 
 
-def is_worker(config: pytest.Config) -> bool:
-    """Check whether this process is a worker."""
-    return hasattr(config, "workerinput")
-
-
-def starts_workers(config: pytest.Config) -> bool:
-    """Check whether this process starts workers, and collects nothing itself."""
-    return bool(getattr(config.option, "numprocesses", None))
+def place_of(config: pytest.Config) -> tuple[int, int]:
+    """Return the number of this process among those that run tests, and their count."""
+    given = getattr(config, "workerinput", {})
+    if _NUMBER not in given:
+        return 0, 1
+    return given[_NUMBER], given["workercount"]
 
 
 def hand_over(

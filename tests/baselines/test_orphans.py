@@ -70,14 +70,6 @@ def test_deleting_knows_all_benchmark_files_whatever_is_selected(same, args):
     assert not (same.folder / "__baselines__" / "two.bench").exists()
 
 
-def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same):
-    same.write("one.bench.yaml", "benchmark: [")
-    same.run(DELETE).stdout.fnmatch_lines(
-        ["kept: the baselines of evals/one.bench.yaml: *", "no baseline is unused"]
-    )
-    assert set(same.baselines()) == set(same.recorded)
-
-
 def test_a_file_that_may_be_a_benchmark_file_in_another_setting(same):
     same.orphan("gone.bench/a.json")
     for name, last in (
@@ -139,13 +131,6 @@ def test_an_unused_baseline_only_warns_with_syrupys_option_for_that(same):
     result = same.run("--snapshot-warn-unused")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["1 unused baseline: *"])
-
-
-def test_no_baseline_is_searched_for_with_syrupys_option_for_that(same):
-    same.orphan()
-    result = same.run("--snapshot-disable-unused")
-    assert result.ret == 0
-    result.stdout.no_fnmatch_line("*unused baseline*")
 
 
 def test_the_last_baseline_of_a_file_that_keeps_none_any_more_is_unused(project):

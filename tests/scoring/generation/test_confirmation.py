@@ -6,12 +6,14 @@ import threading
 from collections import Counter
 
 import pytest
+from comparison.making import make_pair
 from scoring.generation.running import Run, online, rows
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.confirming import with_confirmation
+from pytest_evalmetrics.confirming import tasks_to_draw, with_confirmation
 from pytest_evalmetrics.evaluate import EvaluationInput
 from pytest_evalmetrics.model.reasons import Confirmation
+from pytest_evalmetrics.model.run_notes import SecondRoundFailed
 
 TASKS = 40
 SAMPLES = 4
@@ -21,6 +23,7 @@ class Model(http.server.ThreadingHTTPServer):
     """Answers each question by a rule of the question and of how often it was asked."""
 
     is_right = staticmethod(lambda _question, _time: True)
+    is_out = False
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -43,6 +46,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         size = int(self.headers["Content-Length"])
         body = json.loads(self.rfile.read(size))
         text = self.server.answer(body["messages"][-1]["content"])
+        if self.server.is_out:
+            self.send_error(404)
+            return
         message = {"role": "assistant", "content": text}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
         reply = json.dumps({"choices": choices, "model": "m"}).encode()
@@ -66,7 +72,7 @@ def answering():
     server.server_close()
 
 
-def evaluated(folder, server, keys="confirm: true"):
+def evaluated(folder, server, keys="confirm: true", mode="normal"):
     """Evaluate 40 questions x 4 against a recorded run in which nearly all pass."""
     questions = [{"question": str(task), "answer": "yes"} for task in range(TASKS)]
     rows(folder / "data.jsonl", questions)
@@ -81,7 +87,7 @@ def evaluated(folder, server, keys="confirm: true"):
     path = folder / "a.bench.yaml"
     path.write_text(online(server.url, rest, samples=SAMPLES), encoding="utf-8")
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
-    runtime = Run(folder, "normal")
+    runtime = Run(folder, mode)
     given = EvaluationInput(
         benchmark=benchmark, item_id="a.bench.yaml::a", runtime=runtime
     )
@@ -144,3 +150,101 @@ def test_both_rounds_are_in_the_report(tmp_path, answering):
     assert reason.rollouts == SAMPLES
     assert reason.drop_first == pytest.approx(0.4375)
     assert reason.drop_second == pytest.approx(-0.0625)
+
+
+def test_a_failure_that_no_rollout_turns_draws_no_second_round(tmp_path, answering):
+    # a threshold fails beside the drop
+    answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
+    bound = "confirm: true}\n  thresholds: {mean_reward: '>= 0.99'"
+    evaluated(tmp_path, answering, bound)
+    assert set(answering.asked.values()) == {SAMPLES}
+
+
+def test_tasks_that_can_t_be_drawn_again_leave_the_failure_and_a_note(
+    tmp_path, answering
+):
+    def is_right(question, time):
+        if time >= SAMPLES:
+            answering.is_out = True
+        return question >= 20 or time % 4 == 0
+
+    answering.is_right = is_right
+    answering.is_out = False
+    result = evaluated(tmp_path, answering)
+    assert mean_reward(result).verdict == "FAIL"
+    (note,) = [note for note in result.notes if isinstance(note, SecondRoundFailed)]
+    assert "404" in note.words
+
+
+def test_where_no_answer_is_kept_the_second_round_is_drawn_by_itself(
+    tmp_path, answering
+):
+    answering.is_right = lambda question, time: question >= 20 or time >= SAMPLES
+    result = evaluated(tmp_path, answering, mode="off")
+    reason = confirmation(mean_reward(result))
+    assert reason.drop_second == pytest.approx(-0.0625)
+    assert len(twice_asked(answering)) == 40
+
+
+def test_a_drop_that_is_confirmed_has_the_p_of_each_round_and_of_both(
+    tmp_path, answering
+):
+    # the second round is worse than the first
+    answering.is_right = lambda question, time: question >= 20 or time in (0, 1)
+    reason = confirmation(mean_reward(evaluated(tmp_path, answering)))
+    assert reason.p_both < reason.p_first < 0.05
+
+
+# -- which tasks are drawn again -------------------------------------------------------------
+
+
+def drawn_of(before, after, sign=1.0):
+    """Choose among tasks of one rollout each, numbered from 0."""
+    pair = make_pair([[value] for value in before], [[value] for value in after])
+    return tasks_to_draw([(pair, sign)])
+
+
+def test_tasks_that_got_worse_and_as_many_that_did_not_are_drawn():
+    worse, others = drawn_of([1, 1, 1, 1, 1], [0, 0, 1, 1, 1])
+    assert worse == [0, 1]
+    assert len(others) == 2
+    assert set(others) < {2, 3, 4}
+
+
+def test_tasks_that_got_better_are_drawn_before_unchanged_ones():
+    worse, others = drawn_of([1, 0.5, 0, 0.5, 0.5], [0, 0.5, 1, 1, 0.5])
+    assert worse == [0]
+    assert others == [2]
+
+
+def test_where_a_rise_is_damage_the_tasks_that_rose_are_drawn():
+    worse, _ = drawn_of([0, 1], [1, 0], sign=-1.0)
+    assert worse == [0]
+
+
+def test_where_few_tasks_are_unchanged_all_of_them_are_drawn():
+    worse, others = drawn_of([1, 1, 1], [0, 0, 1])
+    assert worse == [0, 1]
+    assert others == [2]
+
+
+def test_the_same_unchanged_tasks_are_drawn_in_each_run():
+    before = [1.0] * 20
+    after = [0.0] * 2 + [1.0] * 18
+    assert drawn_of(before, after) == drawn_of(before, after)
+
+
+def test_unchanged_tasks_are_drawn_from_everywhere():
+    _, others = drawn_of([1.0] * 40, [0.0] * 5 + [1.0] * 35)
+    assert sorted(others) != [5, 6, 7, 8, 9]
+
+
+def test_of_several_agents_a_task_has_the_damage_of_the_worst():
+    improved = make_pair([[0], [1]], [[1], [1]])
+    worse = make_pair([[1], [1]], [[0], [1]])
+    assert tasks_to_draw([(worse, 1.0), (improved, 1.0)]) == ([0], [1])
+
+
+def test_a_metric_without_values_of_tasks_draws_none():
+    pair = make_pair([[1.0]], [[0.0]], baseline=None, current=None)
+    assert tasks_to_draw([(pair, 1.0)]) == ([], [])

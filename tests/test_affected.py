@@ -5,6 +5,9 @@ import subprocess
 
 import pytest
 
+from pytest_evalmetrics.affected import Changes, unaffected_reason
+from pytest_evalmetrics.config import load_benchmarks
+
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 ONE = """\
 benchmark:
@@ -141,3 +144,112 @@ def test_outside_of_a_repository_it_is_a_usage_error(project):
     result = project.run("--evalmetrics-affected=HEAD")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*git says *not a git repository*"])
+
+
+# -- which files a benchmark depends on ------------------------------------------------------
+
+KEYS = """\
+benchmark:
+  name: maths
+  rollouts: data/*.jsonl
+  metrics: [mean_reward, my_pkg.metrics:Median]
+  depends: [prompts/*.txt]
+  baseline: {rollouts: old/runs.jsonl}
+"""
+REPORT = """\
+benchmark:
+  name: maths
+  rollouts: https://elsewhere.example/runs.jsonl
+  metrics: [mean_reward]
+  depends: [prompts/*.txt]
+  baseline: {report: main/report.json}
+"""
+SCORED = """\
+benchmark:
+  name: maths
+  dataset: tasks.jsonl
+  metrics: [mean_reward]
+  depends: [prompts/*.txt]
+  target: "agent.ask:ask"
+  scorers: [{type: "graders:strict"}]
+  reward: strict
+"""
+
+
+@pytest.fixture
+def benchmark(tmp_path):
+    """Load a benchmark of the folder `suite`, which depends on a file that is there."""
+    folder = tmp_path / "suite"
+    (folder / "prompts").mkdir(parents=True)
+    (folder / "prompts" / "a.txt").touch()
+
+    def load(text):
+        file = folder / "maths.bench.yaml"
+        file.write_text(text, encoding="utf-8")
+        (benchmark,) = load_benchmarks(file, shown=file.name, scorers_known=True)
+        return benchmark
+
+    return load
+
+
+def affects(benchmark, file):
+    """Check whether a change of one file alone affects a benchmark."""
+    path = (benchmark.file.parent / file).resolve()
+    changes = Changes(base="main", files=frozenset([path]))
+    return unaffected_reason(benchmark, changes) == ""
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "maths.bench.yaml",
+        "prompts/a.txt",
+        "data/runs.jsonl",
+        "old/runs.jsonl",
+        "../my_pkg/metrics.py",
+        "../my_pkg/metrics/__init__.py",
+        "../src/my_pkg/metrics.py",
+        "__baselines__/maths.bench/maths.json",
+        "../pyproject.toml",
+        "../pytest.ini",
+        "../setup.cfg",
+        "conftest.py",
+    ],
+)
+def test_each_file_that_a_benchmark_names_or_stands_below_affects_it(benchmark, file):
+    assert affects(benchmark(KEYS), file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "prompts/a.md",
+        "prompts/deep/a.txt",
+        "other.bench.yaml",
+        "data/runs.json",
+        "../my_pkg/other.py",
+        "../my_pkg/metrics_of_others.py",
+        "__baselines__/other.bench/maths.json",
+        "below/conftest.py",
+        "../other/conftest.py",
+        "../README.md",
+    ],
+)
+def test_no_other_file_affects_a_benchmark(benchmark, file):
+    assert not affects(benchmark(KEYS), file)
+
+
+def test_the_reason_names_the_commit_as_it_was_given(benchmark):
+    changes = Changes(base="origin/main", files=frozenset())
+    assert unaffected_reason(benchmark(KEYS), changes) == (
+        "not affected: none of its files changed since origin/main"
+    )
+
+
+def test_the_report_of_a_baseline_affects_a_benchmark(benchmark):
+    assert affects(benchmark(REPORT), "main/report.json")
+
+
+@pytest.mark.parametrize("file", ["tasks.jsonl", "../agent/ask.py", "graders.py"])
+def test_what_answers_and_what_scores_affects_a_benchmark(benchmark, file):
+    assert affects(benchmark(SCORED), file)

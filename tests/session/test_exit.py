@@ -37,3 +37,37 @@ def test_the_verdict_of_a_strict_expected_failure_that_passes_is_fail(project):
     project.run("--junitxml", "junit.xml")
     text = (project.path / "junit.xml").read_text(encoding="utf-8")
     assert 'evalmetrics.verdict" value="FAIL"' in text
+
+
+EXPECTED = """
+import pytest
+
+@pytest.mark.xfail(reason="weak")
+def test_named(evalmetrics):
+    evalmetrics.check([0.0], name="hard", thresholds={"mean_reward": ">= 1"})
+
+@pytest.mark.xfail(reason="broken")
+def test_before_any(evalmetrics):
+    raise RuntimeError
+"""
+
+
+def test_an_expected_failure_is_a_skip_only_where_nothing_was_evaluated(project):
+    project.write("test_mine.py", EXPECTED)
+    project.run()
+    assert project.report()["skipped"] == [
+        {"id": "test_mine.py::test_before_any", "reason": "xfail: broken"}
+    ]
+
+
+def test_a_journal_is_emptied_once_in_a_run(holding):
+    result = holding.run("--evalmetrics-journal-clear")
+    lines = [line for line in result.outlines if line.startswith("journal: ")]
+    assert lines == ["journal: emptied, 0 answers dropped"]
+
+
+def test_a_shared_journal_that_can_t_be_written_fails_the_run(holding):
+    # a folder stands in the place of the file
+    (holding.path / "shared").mkdir()
+    result = holding.run("--evalmetrics-journal-export=shared")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,182 @@
+"""Benchmarks as pytest collects them, and what is printed of them in place of a run."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_evalmetrics import items
+from pytest_evalmetrics.errors import DataError, GateFailed
+from pytest_evalmetrics.model.reasons import HookFailed
+from pytest_evalmetrics.model.results import BenchmarkResult, Check
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+
+FILE = "math.bench.yaml"
+TWO = """\
+defaults:
+  rollouts: runs.jsonl
+benchmarks:
+  - name: one
+    tags: [nightly, safety]
+    thresholds: {mean_reward: '>= 0.5'}
+  - name: two
+    thresholds: {mean_reward: '>= 0.5'}
+"""
+KEYS = "benchmark: {name: a, rollouts: runs.jsonl, thresholds: {mean_reward: '>= 0.5'}"
+
+
+@pytest.fixture
+def collected(pytester):
+    """Collect the benchmarks of a file in this process."""
+
+    def collect(text, *arguments):
+        rows = (
+            f'{{"_ng_task_index": {task}, "_ng_rollout_index": 0, "reward": {reward}}}\n'
+            for task, reward in enumerate((1, 0, 1, 1))
+        )
+        Path(pytester.path, "runs.jsonl").write_text("".join(rows), encoding="utf-8")
+        Path(pytester.path, FILE).write_text(text, encoding="utf-8")
+        found, _ = pytester.inline_genitems(*arguments)
+        return found
+
+    return collect
+
+
+def marks_of(item, name):
+    return [mark for mark in item.iter_markers() if mark.name == name]
+
+
+# -- items -----------------------------------------------------------------------------------
+
+
+def test_each_benchmark_of_a_file_is_an_item(collected):
+    assert [item.nodeid for item in collected(TWO)] == [f"{FILE}::one", f"{FILE}::two"]
+
+
+def test_a_tag_is_a_mark_of_its_benchmark_alone(collected):
+    one, two = collected(TWO)
+    assert marks_of(one, "nightly")
+    assert marks_of(one, "safety")
+    assert not marks_of(two, "nightly")
+
+
+def test_a_tag_is_declared_so_that_strict_marks_take_it(collected):
+    one, _ = collected(TWO, "--strict-markers")
+    assert "nightly: tag of a benchmark" in one.config.getini("markers")
+
+
+def test_an_item_stands_at_the_line_of_its_benchmark(collected, pytester):
+    _, two = collected(TWO)
+    # counted from 0
+    assert two.reportinfo() == (pytester.path / FILE, 6, "two")
+
+
+@pytest.mark.parametrize(
+    ("skip", "reasons"),
+    [("false", []), ("true", ["skip: true"]), ("no GPU", ["no GPU"])],
+)
+def test_a_skipped_benchmark_has_the_reason_of_its_file(collected, skip, reasons):
+    (item,) = collected(f"{KEYS}, skip: {skip}}}")
+    assert [mark.kwargs["reason"] for mark in marks_of(item, "skip")] == reasons
+
+
+def test_an_expected_failure_is_that_of_a_gate_alone(collected):
+    (item,) = collected(f"{KEYS}, xfail: weak}}")
+    (mark,) = marks_of(item, "xfail")
+    assert mark.kwargs == {"reason": "weak", "raises": GateFailed}
+
+
+def test_an_expected_failure_may_be_strict(collected):
+    (item,) = collected(f"{KEYS}, xfail: {{reason: weak, strict: true}}}}")
+    (mark,) = marks_of(item, "xfail")
+    assert mark.kwargs["strict"] is True
+
+
+# -- options that change a benchmark ---------------------------------------------------------
+
+
+def test_a_benchmark_is_taken_as_it_is_without_such_options(collected):
+    (item,) = collected(f"{KEYS}, sample: {{tasks: 2}}}}")
+    assert items.as_asked(item.config, item.benchmark) is item.benchmark
+
+
+def test_all_tasks_are_taken_if_an_option_asks_for_them(collected):
+    (item,) = collected(f"{KEYS}, sample: {{tasks: 2}}}}", "--evalmetrics-all-tasks")
+    assert item.benchmark.spec.sample is not None
+    assert items.as_asked(item.config, item.benchmark).spec.sample is None
+
+
+# -- what is raised --------------------------------------------------------------------------
+
+
+def result_with(*checks):
+    return BenchmarkResult(
+        name="a",
+        id=f"{FILE}::a",
+        description="",
+        file=FILE,
+        line=1,
+        agents=(),
+        checks=checks,
+    )
+
+
+def failing(gate, verdict):
+    reason = HookFailed(hook="mine", place="conftest.py:1", error="OSError: no")
+    return Check(gate=gate, name="hook", verdict=verdict, reasons=(reason,))
+
+
+def test_a_benchmark_that_holds_raises_nothing():
+    assert items.failure_of(result_with(), f"{FILE}::a") is None
+
+
+@pytest.mark.parametrize(
+    ("check", "error"),
+    [
+        (failing(Gate.DATA, Verdict.INCONCLUSIVE), DataError),
+        (failing(Gate.THRESHOLD, Verdict.FAIL), GateFailed),
+    ],
+)
+def test_what_can_t_be_judged_raises_another_error_than_a_gate(check, error):
+    failure = items.failure_of(result_with(check), f"{FILE}::a")
+    assert type(failure) is error
+    assert failure.failure is not None
+
+
+# -- in place of a run -----------------------------------------------------------------------
+
+
+def test_a_check_without_problems_counts_what_it_looked_at(collected):
+    one, _ = collected(TWO, "--evalmetrics-check")
+    assert items.check_lines(one.session) == (
+        ["no problems: 1 benchmark file, 2 benchmarks"],
+        True,
+    )
+
+
+def test_a_check_names_each_problem_with_its_line_and_column(collected):
+    text = TWO.replace("name: two", "name: two\n    metrics: [mean_rewards]")
+    one, _ = collected(text, "--evalmetrics-check")
+    lines, is_good = items.check_lines(one.session)
+    assert not is_good
+    assert lines[0].startswith(f"{FILE}:8:")
+    assert "mean_rewards" in lines[0]
+    assert lines[-1] == "1 problem in 1 of 1 benchmark file"
+
+
+@pytest.mark.parametrize("lines_of", [items.check_lines, items.plan_lines])
+def test_where_there_is_no_benchmark_file_their_names_are_shown(pytester, lines_of):
+    config = pytester.parseconfig()
+    session = pytest.Session.from_config(config)
+    session.items = []
+    assert lines_of(session) == (
+        ["no benchmark file was found: they are named *.bench.yaml *.bench.yml"],
+        False,
+    )
+
+
+def test_a_plan_shows_each_benchmark(collected):
+    one, _ = collected(TWO, "--evalmetrics-plan")
+    lines, is_good = items.plan_lines(one.session)
+    assert is_good
+    assert any(f"{FILE}::one" in line for line in lines)
+    assert any(f"{FILE}::two" in line for line in lines)

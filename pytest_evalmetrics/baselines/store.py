@@ -291,7 +291,8 @@ def _changes(
     after = _values_by_agent(new)
     if len(before) == len(after) == 1:
         # it may have been renamed
-        before = dict(zip(after, before.values(), strict=True))
+        values = next(iter(before.values()))
+        before = dict.fromkeys(after, values)
     agents = dict.fromkeys((*after, *before))
     changes: dict[str, tuple[float | None, float | None]] = {}
     for agent in agents:

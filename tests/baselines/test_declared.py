@@ -59,6 +59,16 @@ def test_what_every_file_system_takes(name):
     }
 
 
+def test_a_name_of_a_hundred_characters_is_that_of_its_file():
+    assert file_name("x" * 100) == "x" * 100
+
+
+def test_the_file_of_a_longer_name_has_its_start_and_a_digest():
+    start, _, digest = file_name("x" * 101).partition("%")
+    assert start == "x" * 100
+    assert len(digest) == 16
+
+
 @given(
     st.sets(st.text(alphabet="ab/", min_size=95, max_size=130), min_size=2, max_size=5)
 )

@@ -113,6 +113,17 @@ def test_without_syrupy_a_missing_baseline_is_an_error_with_the_way_out(folder):
     )
 
 
+def test_a_plugin_that_takes_the_place_of_syrupy_is_named(folder, pytester):
+    pytester.makepyfile(snapshot="")
+    pytester.syspathinsert()
+    with pytest.raises(BaselineError) as refused:
+        folder.store("-p", "no:syrupy", "-p", "snapshot").read()
+    assert refused.value.hint == (
+        "pytest-snapshot has an option --snapshot-update too: switch it off instead, with "
+        "`-p no:snapshot`"
+    )
+
+
 def test_rows_are_those_beside_the_baseline(folder):
     folder.keep(document())
     store = folder.store()

@@ -134,10 +134,14 @@ def test_a_broken_file_without_baselines_is_not_mentioned(evals):
     assert evals.listed() == (["no baseline is unused"], True)
 
 
-def test_a_benchmark_without_a_baseline_leaves_its_old_one_unused(evals):
+def test_a_folder_that_is_named_as_a_benchmark_file_is_none(evals):
+    evals.write("evals/two.bench.yaml/notes.txt")
+    assert evals.listed() == (["no baseline is unused"], True)
+
+
+def test_a_benchmark_that_keeps_no_baseline_any_more_still_declares_it(evals):
     evals.write("evals/one.bench.yaml", KEEPS_MATH.replace(", baseline: true", ""))
-    lines, _ = evals.listed()
-    assert lines[-1] == "no baseline is unused"
+    assert evals.listed() == (["no baseline is unused"], True)
 
 
 @pytest.mark.parametrize(

@@ -40,3 +40,16 @@ def test_the_first_match(query, match):
 def test_what_is_no_query(query):
     with pytest.raises(ValueError, match="is not JSONPath"):
         JsonPath(query)
+
+
+def test_a_query_without_a_dollar_is_refused_with_the_way_out():
+    with pytest.raises(ValueError, match="is not JSONPath") as refused:
+        JsonPath("result.score")
+    words = str(refused.value)
+    assert words.endswith("; it starts with $, such as $.result.score")
+
+
+def test_a_query_with_a_dollar_is_not_told_to_start_with_one():
+    with pytest.raises(ValueError, match="is not JSONPath") as refused:
+        JsonPath("$.a[")
+    assert "it starts with $" not in str(refused.value)

@@ -127,6 +127,18 @@ def test_second_tries_side_by_side_find_their_answers_again(judge_server, tmp_pa
     assert len(same.exchanges) == 14
 
 
+def test_a_second_try_is_shown_right_behind_the_first(judge_server):
+    judge = model(judge_server, "bad=first")
+
+    async def work(calls):
+        texts = ['shown a: [[say: {"n": 1}]]', 'shown b: [[say: {"n": 2}]]']
+        return await side_by_side([question(calls, judge, text) for text in texts])
+
+    _, calls = run(work)
+    requests = [exchange["request"] for exchange in calls.exchanges]
+    assert ["shown a" in request for request in requests] == [True, True, False, False]
+
+
 def test_an_answer_from_the_journal_does_not_settle_the_form(judge_server, tmp_path):
     judge = model(judge_server, "takes=json_object")
     run(lambda calls: question(calls, judge), tmp_path / "j")

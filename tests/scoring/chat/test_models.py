@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import BenchmarkSpec, Terms, chat_model
 from pytest_evalmetrics.scoring.transport import Tokens
 
@@ -123,3 +124,30 @@ def test_sums_cost_and_latency():
 def test_the_order_of_answers_changes_nothing(orders):
     first, other = orders
     assert spent(first) == spent(other)
+
+
+@pytest.mark.parametrize(
+    ("api", "takes"),
+    [("chat", True), ("responses", True), ("completions", False), ("messages", False)],
+)
+def test_two_apis_take_a_schema_of_the_answer(api, takes):
+    assert model("http://h/v1", format=api).takes_schema is takes
+
+
+def test_anthropics_messages_have_headers_of_their_own():
+    endpoint = model("http://h/v1/messages").endpoint
+    assert endpoint.headers == (("anthropic-version", "2023-06-01"),)
+    assert endpoint.key_header == "x-api-key"
+    other = model().endpoint
+    assert (other.headers, other.key_header) == ((), None)
+
+
+def test_anthropics_messages_have_no_reasoning_effort():
+    with pytest.raises(EvalMetricsError, match="no reasoning effort") as raised:
+        model("http://h/v1/messages", reasoning={"effort": "low"})
+    assert "budget_tokens" in raised.value.hint
+
+
+def test_a_key_without_a_value_is_not_sent():
+    body = model().request(SAID, response_format=None, n=2)
+    assert body == {"model": "m", "messages": SAID, "n": 2}

@@ -150,3 +150,68 @@ def test_parts_of_a_message_have_names_of_their_own_in_the_responses_api(role, k
     assert body["input"] == [
         {"role": role, "content": [{"type": kind, "text": "Look"}, image]}
     ]
+
+
+def test_a_result_of_a_tool_is_an_item_of_the_responses_api():
+    messages = [
+        {"role": "assistant", "content": "I look", "tool_calls": [CALL, "x"]},
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+    ]
+    assert body_for("responses", messages, {})["input"] == [
+        {"role": "assistant", "content": "I look"},
+        {
+            "type": "function_call",
+            "call_id": "c1",
+            "name": "look_up",
+            "arguments": '{"of": "sun"}',
+        },
+        {"type": "function_call_output", "call_id": "c1", "output": "1"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api", "key", "item"),
+    [("responses", "input", "output"), ("messages", "messages", "content")],
+)
+def test_a_result_of_a_tool_without_text_is_an_empty_one(api, key, item):
+    message = {"role": "tool", "tool_call_id": "c1", "content": None}
+    (sent,) = body_for(api, [message], {})[key]
+    if api == "messages":
+        (sent,) = sent["content"]
+    assert sent[item] == ""
+
+
+def test_the_schema_of_a_tool_is_flat_in_the_responses_api():
+    body = body_for("responses", QUESTION, {"tools": [TOOL]})
+    assert body["tools"] == [
+        {
+            "type": "function",
+            "name": "look_up",
+            "parameters": {"type": "object"},
+            "strict": True,
+        }
+    ]
+
+
+def test_what_one_side_says_in_several_messages_is_one_turn_of_anthropics():
+    image = {"type": "image", "source": {}}
+    messages = [
+        {"role": "user", "content": "Look"},
+        {"role": "user", "content": [image]},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": 5},
+    ]
+    assert body_for("messages", messages, {})["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, image]},
+        {"role": "assistant", "content": []},
+        {"role": "user", "content": [{"type": "text", "text": "5"}]},
+    ]
+
+
+def test_tools_that_are_no_list_are_left_out():
+    assert body_for("responses", QUESTION, {"tools": "x"})["tools"] == []
+
+
+def test_a_tool_of_anthropics_own_form_stays():
+    tool = {"name": "now", "input_schema": {"type": "object"}}
+    assert body_for("messages", QUESTION, {"tools": [tool]})["tools"] == [tool]

@@ -228,10 +228,9 @@ def test_a_policy_holds_under_xdist(project):
     )
 
 
-@pytest.mark.parametrize("policy", ["advisory=0", "advisory=x", "required=", "safety"])
-def test_an_invalid_policy_is_refused_before_anything_runs(project, policy):
-    result = project.run("-o", f"evalmetrics_policy={policy}")
+def test_an_invalid_policy_is_refused_before_anything_runs(project):
+    result = project.run("-o", "evalmetrics_policy=advisory=0")
     assert result.ret == 4
     result.stderr.fnmatch_lines(
-        [f"ERROR: evalmetrics_policy: found '{policy}'; expected required=*"]
+        ["ERROR: evalmetrics_policy: found 'advisory=0'; expected required=*"]
     )

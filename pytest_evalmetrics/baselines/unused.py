@@ -164,8 +164,6 @@ def _is_of_removed_test(stem: str, functions: Collection[str], text: str) -> boo
     if not text or match is None or match[0] in functions:
         return False
     function = match[0].rpartition(".")[2]
-    if not function:
-        return False
     return re.search(rf"\bdef {function}\b", text) is None
 
 

@@ -98,6 +98,20 @@ def test_a_baseline_whose_model_was_changed_by_hand_is_seen():
     assert is_edited(structs.replace(recorded, provenance=changed))
 
 
+@pytest.mark.parametrize("part", ["ruler", "under_test", "gates", "rows", "anchors"])
+def test_what_a_comparison_rests_on_can_not_be_changed_unseen(part):
+    recorded = as_read(stamped(document(1.0, (1,), "now")))
+    changed = structs.replace(recorded.provenance, **{part: {"a": {"b": 1}}})
+    assert is_edited(structs.replace(recorded, provenance=changed))
+
+
+@pytest.mark.parametrize("part", ["recorded", "reason"])
+def test_the_time_and_the_reason_of_a_recording_may_be_changed(part):
+    recorded = as_read(stamped(document(1.0, (1,), "now")))
+    changed = structs.replace(recorded.provenance, **{part: "other"})
+    assert not is_edited(structs.replace(recorded, provenance=changed))
+
+
 def test_a_digest_is_that_of_the_names_that_it_covers():
     provenance = Provenance(recorded="now", under_test={"model": {"name": "m"}})
     recorded = BaselineDocument(benchmark="b", agents={}, provenance=provenance)

@@ -1,14 +1,24 @@
 """The file of each benchmark's baseline, and who uses it."""
 
+import json
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from pytest_evalmetrics.baselines.declared import Declared
-from pytest_evalmetrics.baselines.files import file_name
+from pytest_evalmetrics.baselines.files import (
+    benchmark_name,
+    file_name,
+    folder_of,
+    path_of,
+    rows_path_of,
+    shown_below,
+)
+from pytest_evalmetrics.spec import BenchmarkSpec
 
 # whatever comes close to the escapes, to what is dropped, and to devices
 NAMES = st.one_of(
@@ -29,6 +39,7 @@ NAMES = st.one_of(
         ("Nul.txt", "%4Eul.txt"),
         ("naïve", "na%C3%AFve"),
         ("a\\b:c*d?", "a%5Cb%3Ac%2Ad%3F"),
+        ("a\ud800", "a%ED%A0%80"),
     ],
 )
 def test_names(name, expected):
@@ -63,6 +74,36 @@ def test_a_name_of_a_hundred_characters_is_that_of_its_file():
     assert file_name("x" * 100) == "x" * 100
 
 
+@pytest.mark.parametrize(
+    ("test", "check", "name"),
+    [("test_sums", None, "test_sums"), ("test_sums", "words", "test_sums-words")],
+)
+def test_a_check_of_a_test_is_named_after_both(test, check, name):
+    assert benchmark_name(test, check) == name
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/repo/evals/a.json", "evals/a.json"),
+        ("/elsewhere/a.json", "/elsewhere/a.json"),
+    ],
+)
+def test_a_file_is_named_relative_to_the_root_folder_if_it_is_inside(path, shown):
+    assert shown_below(Path(path), Path("/repo")) == shown
+
+
+def test_a_baseline_and_its_rows_lie_beside_the_benchmark_file():
+    path = path_of(Path("evals/sums.bench.yaml"), "a/b")
+    folder = Path("evals/__baselines__/sums.bench")
+    assert path == folder / "a%2Fb.json"
+    assert rows_path_of(path) == folder / "a%2Fb.rows.jsonl.gz"
+
+
+def test_a_long_name_that_is_no_text_has_a_digest():
+    assert len(file_name("\ud800" * 50)) == 117
+
+
 def test_the_file_of_a_longer_name_has_its_start_and_a_digest():
     start, _, digest = file_name("x" * 101).partition("%")
     assert start == "x" * 100
@@ -95,3 +136,71 @@ def test_the_tests_of_a_file_that_ended_are_known_by_the_files_of_their_baseline
     declared.ended(HERE, "test_b")
     assert declared.ended_in(HERE) == {"test_a", "test_b"}
     assert declared.ended_in(ELSEWHERE) == set()
+
+
+# -- who shares a baseline -------------------------------------------------------------------
+
+
+@pytest.fixture
+def declared(pytester):
+    """Make the declarations of a run in a folder with some files."""
+
+    def declare(*names):
+        for name in names:
+            pytester.path.joinpath(name).write_text("")
+        config = pytester.parseconfigure("-p", "no:unraisableexception")
+        return Declared(config)
+
+    return declare
+
+
+def test_files_of_one_stem_would_share_a_folder(declared, pytester):
+    conflict = declared("sums.bench.yaml", "sums.bench.yml").conflict(
+        pytester.path / "sums.bench.yaml", "sums"
+    )
+    assert conflict == (
+        "sums.bench.yaml and sums.bench.yml would keep their baselines in one folder, "
+        "__baselines__/sums.bench: rename one of these files"
+    )
+
+
+def test_a_file_that_is_no_benchmark_file_shares_nothing(declared, pytester):
+    file = pytester.path / "test_sums.py"
+    assert declared("test_sums.py", "test_sums.yaml").conflict(file, "sums") == ""
+
+
+def test_names_that_differ_by_case_alone_would_share_a_baseline(declared, pytester):
+    file = pytester.path / "sums.bench.yaml"
+    declarations = declared(file.name)
+    declarations.add(file, [keeping("Sums"), keeping("sums"), keeping("words")])
+    assert declarations.conflict(file, "sums") == (
+        "the benchmarks 'Sums' and 'sums' would have one baseline if file names ignore "
+        "case: rename one of them"
+    )
+    assert declarations.conflict(file, "words") == ""
+
+
+def test_a_benchmark_without_a_committed_baseline_shares_none(declared, pytester):
+    file = pytester.path / "sums.bench.yaml"
+    declarations = declared(file.name)
+    declarations.add(file, [keeping("Sums"), keeping("sums", report="r.json")])
+    assert declarations.conflict(file, "Sums") == ""
+
+
+def test_a_collected_file_declares_its_benchmarks_whatever_their_case(
+    declared, pytester
+):
+    file = pytester.path / "sums.bench.yaml"
+    declarations = declared(file.name)
+    declarations.add(file, [keeping("Sums")])
+    folder = folder_of(file)
+    assert declarations.declares(folder / "sums.json")
+    assert not declarations.declares(folder / "words.json")
+    assert declarations.benchmark_file_of(folder) == "sums.bench.yaml"
+    assert declarations.benchmark_file_of(folder / "other") is None
+
+
+def keeping(name, **baseline):
+    """Read a benchmark that keeps a baseline, or uses another one."""
+    keys = {"name": name, "rollouts": "r", "baseline": baseline or True}
+    return TypeAdapter(BenchmarkSpec).validate_json(json.dumps(keys))

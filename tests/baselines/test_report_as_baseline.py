@@ -53,6 +53,17 @@ def test_its_numbers_tasks_and_ruler_are_taken(baseline):
     assert document.provenance.ruler == ENTRY["ruler"]
 
 
+def test_the_accepted_levels_of_its_run_are_taken(baseline):
+    document = baseline({**ENTRY, "accepted_levels": ["a lower level"]})
+    assert document.provenance.accepted_levels == ("a lower level",)
+
+
+def test_a_report_without_a_ruler_and_levels_has_none(baseline):
+    provenance = baseline({**ENTRY, "ruler": {}}).provenance
+    assert provenance.ruler is None
+    assert provenance.accepted_levels is None
+
+
 def test_a_report_that_is_not_there_is_refused_with_both_ways_out(tmp_path):
     def take():
         from_report(

@@ -144,6 +144,10 @@ def test_an_update_updates_a_test_that_is_to_pass(folder, option):
     assert folder.store(option).updates
 
 
+def test_without_syrupy_nothing_is_updated(folder):
+    assert not folder.store("-p", "no:syrupy").updates
+
+
 def test_an_update_of_new_ones_updates_a_baseline_that_is_not_there(folder):
     assert folder.store("--snapshot-update-new-only").updates
 

@@ -65,35 +65,6 @@ def test_a_run_that_is_not_there_is_an_error_of_usage(project, runs):
     assert project.run("--evalmetrics-culprit", runs[0], "gone.jsonl").ret == 2
 
 
-def test_reports_of_commits_give_the_commit(project, runs):
-    def git(*args):
-        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *args]
-        return subprocess.check_output(command, cwd=project.path, text=True).strip()
-
-    git("init", "-q")
-    project.bench("metrics: [mean_reward]\nexpect: {tasks: 200}")
-    commits = []
-    for n, name in enumerate([runs[0], None, *runs[1:]]):
-        git("commit", "-q", "--allow-empty", "-m", f"change {n}")
-        commits.append(git("rev-parse", "HEAD"))
-        if name is not None and n != 4:  # two commits without artifacts
-            source = project.path / name
-            (project.path / "runs.jsonl").write_bytes(source.read_bytes())
-            project.run(f"--evalmetrics-output=artifacts/{commits[-1][:10]}/")
-    span = f"{commits[0]}..HEAD=artifacts/{{commit}}/report.json"
-    result = project.run("--evalmetrics-culprit", span)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        [
-            f"math mean_reward: {commits[5][:7]} is the first worse run, * % sure*",
-            f"1 commit without artifacts between {commits[0][:7]} and {commits[2][:7]}",
-            f"1 commit without artifacts between {commits[3][:7]} and {commits[5][:7]}",
-        ]
-    )
-    assert main(["culprit", "nowhere..HEAD=artifacts/{commit}"]) == 2
-    assert main(["culprit", f"{commits[0]}..HEAD=artifacts"]) == 2
-
-
 # -- in this process -------------------------------------------------------------------------
 
 TASKS = 40
@@ -281,3 +252,35 @@ def test_the_only_agent_of_reports_may_have_been_renamed(folder, culprit):
     status, lines = culprit(*[f"day{day}" for day in range(5)])
     assert status == 1
     assert lines[0].startswith("sums mean_reward: day3 is the first worse run, ")
+
+
+def test_the_reports_of_commits_give_the_commit(folder, culprit):
+    def git(*words):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+        return subprocess.check_output(command, text=True).strip()
+
+    git("init", "-q")
+    commits = []
+    for change, level in enumerate([0.8, None, 0.8, 0.8, None, 0.2, 0.2]):
+        git("commit", "-q", "--allow-empty", "-m", f"change {change}")
+        commits.append(git("rev-parse", "HEAD"))
+        if level is not None:
+            path = folder / commits[-1][:10] / "report.json"
+            write_report(path, {"sums": {"a": drawn(level, seed=change)}})
+    status, lines = culprit(f"{commits[0]}..HEAD={{commit}}/report.json")
+    assert status == 1
+    worse, *notes = lines
+    names = [commit[:7] for commit in commits]
+    assert worse.startswith(f"sums mean_reward: {names[5]} is the first worse run, ")
+    assert notes == [
+        f"1 commit without artifacts between {names[0]} and {names[2]}",
+        f"1 commit without artifacts between {names[3]} and {names[5]}",
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "commits", ["nowhere..HEAD=artifacts/{commit}", "HEAD~1..HEAD=artifacts"]
+)
+def test_commits_that_are_not_there_and_a_pattern_without_one_are_refused(commits):
+    assert main(["culprit", commits]) == 2

@@ -276,13 +276,14 @@ def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
         for name, values in runs[0].scores.items()
         if re.fullmatch(rf"{reward}@\d+", name)
     ]
-    if len(repeats) < 2:  # no spread
+    rollouts = len(runs[0])
+    if len(repeats) < 2 or not rollouts:  # no spread
         return 0.0
     variance = float(np.nanmean(np.var(repeats, axis=0, ddof=1)))
     # of recorded answers a run is one of the judgements, of new ones their mean
     if benchmark.spec.answers is not None:
         variance /= len(repeats)
-    return math.sqrt(variance / max(len(runs[0]), 1))
+    return math.sqrt(variance / rollouts)
 
 
 def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:

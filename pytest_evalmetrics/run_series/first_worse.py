@@ -214,7 +214,8 @@ def _task_values(
         for place in np.flatnonzero(parts.held).tolist():
             value_of_task[str(aligned.tasks[place])] = float(parts.values[place])
         runs.append(value_of_task)
-    common = [task for task in runs[-1] if all(task in run for run in runs)]
+    tasks_of_runs = [set(run) for run in runs]
+    common = sorted(set.intersection(*tasks_of_runs))
     values = np.empty((len(runs), len(common)))
     for row, value_of_task in enumerate(runs):
         values[row] = [value_of_task[task] for task in common]

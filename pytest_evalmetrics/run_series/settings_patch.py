@@ -41,7 +41,7 @@ def patch(
     # from the last line to the first, so that lines of keys stay where they are
     for edit in sorted(edits, key=lambda edit: -edit.line):
         edited = _with_value(text.split("\n"), edit)
-        if _holds(edited, edit):
+        if edited is not None and _holds(edited, edit):
             text = edited
     yield from unified_diff(
         old.splitlines(), text.splitlines(), f"a/{shown}", f"b/{shown}", lineterm=""
@@ -65,8 +65,11 @@ def _depth_in_file(edit: _Edit) -> int:
     return 0
 
 
-def _with_value(lines: list[str], edit: _Edit) -> str:
-    """Write a value into a benchmark file, in the style of its surroundings."""
+def _with_value(lines: list[str], edit: _Edit) -> str | None:
+    """Write a value into a benchmark file, in the style of its surroundings.
+
+    None where the line of the key does not spell it as usual.
+    """
     benchmark = edit.benchmark
     key = edit.key
     depth = _depth_in_file(edit)
@@ -80,7 +83,7 @@ def _with_value(lines: list[str], edit: _Edit) -> str:
         return "\n".join(lines)
     match = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
     if match is None:
-        return ""
+        return None
     head = line[: match.end()]
     rest = line[match.end() :]
     if depth == len(key):

@@ -237,6 +237,12 @@ def test_a_reward_that_is_no_rate_has_no_drop_that_is_too_small(folder):
     assert "'no drop at p < 0.01 (practical)'" in lines[3]
 
 
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_reward_that_is_0_or_1_is_a_rate(folder, reward):
+    lines, _, _ = folder.calibrated(np.full((3, TASKS, 2), reward))
+    assert "'no drop >= 0.01 at p < 0.01 (practical)'" in lines[3]
+
+
 def test_less_of_a_low_rate_is_too_small_a_drop(folder):
     lines, _, _ = folder.calibrated(np.full((3, TASKS, 2), 0.05))
     assert "'no drop >= 0.005 at p < 0.01 (practical)'" in lines[3]

@@ -1,6 +1,8 @@
 """The first run of a series that is worse than those before it."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +87,12 @@ def test_a_series_that_gets_better_has_no_worse_run():
     assert p == 1
 
 
+def test_two_runs_that_are_alike_show_no_change_at_all():
+    text, p = worse([table([0.5] * TASKS)] * 2)
+    assert text == "no run is worse than those before it (p = 1)"
+    assert p == 1
+
+
 def test_a_rise_is_worse_where_less_is_better():
     text, _ = worse(series(-0.1, -0.1, 0.2, 0.2, 0.2), rule=LOWER)
     assert text.startswith("wed is the first worse run")
@@ -162,3 +170,62 @@ def test_a_commit_that_is_not_there_is_refused_in_gits_words(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EvalMetricsError, match=r"^git rev-parse v1\^{commit}: fatal"):
         runs_of_commits("v1..HEAD=artifacts/{commit}")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository of four commits; gives their names, the oldest first."""
+    monkeypatch.chdir(tmp_path)
+
+    def git(*words):
+        who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        done = subprocess.run(
+            ["git", *who, *words], check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    commits = []
+    for number in range(4):
+        git("commit", "-q", "--allow-empty", "-m", f"change {number}")
+        commits.append(git("rev-parse", "HEAD"))
+    return commits
+
+
+def leave(name):
+    path = Path("artifacts") / name
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+
+
+def test_the_artifacts_of_commits_are_found_the_oldest_first(repository):
+    for commit in repository:
+        leave(commit)
+    names, paths, notes = runs_of_commits(f"{repository[0]}..HEAD=artifacts/{{commit}}")
+    assert names == [commit[:7] for commit in repository]
+    assert paths == [f"artifacts/{commit}" for commit in repository]
+    assert notes == []
+
+
+def test_commits_before_the_first_and_after_the_last_one_do_not_count(repository):
+    for commit in repository:
+        leave(commit)
+    span = f"{repository[1]}..{repository[2]}"
+    names, _, _ = runs_of_commits(f"{span}=artifacts/{{commit}}")
+    assert names == [commit[:7] for commit in repository[1:3]]
+
+
+@pytest.mark.parametrize("digits", [40, 12, 10, 8, 7])
+def test_artifacts_are_named_by_the_first_digits_of_a_commit(repository, digits):
+    leave(repository[0][:digits])
+    _, paths, _ = runs_of_commits(f"{repository[0]}..HEAD=artifacts/{{commit}}")
+    assert paths == [f"artifacts/{repository[0][:digits]}"]
+
+
+def test_commits_without_artifacts_are_counted_between_those_with_some(repository):
+    leave(repository[0])
+    leave(repository[3])
+    _, _, notes = runs_of_commits(f"{repository[0]}..HEAD=artifacts/{{commit}}")
+    assert notes == [
+        f"2 commits without artifacts between {repository[0][:7]} and {repository[3][:7]}"
+    ]

@@ -107,6 +107,12 @@ def test_no_attempts_show_a_drop_that_runs_hide(proposals):
     assert all("compare with more runs" in t for t in texts if t.startswith("no num"))
 
 
+def test_no_attempts_are_proposed_where_any_drop_counts(proposals):
+    """A number that is no rate has no smallest drop, unless the file names one."""
+    seconds = structs.replace(QUIET, is_rate=False)
+    assert proposals("  baseline: true\n", seconds) == []
+
+
 def test_a_threshold_is_moved_to_where_the_runs_seldom_fall(proposals):
     found = proposals('  thresholds: {mean_reward: ">= 0.79"}\n', NOISY)
     (wider,) = of_key(found, ("thresholds", "mean_reward"))

@@ -101,6 +101,11 @@ def test_a_benchmark_in_braces_is_left_as_it_is_where_the_value_would_not_hold(p
     assert patched(text, {DROP: "0.03"}) == []
 
 
+def test_a_key_that_is_not_followed_by_its_value_is_left_as_it_is(patched):
+    text = f"{ONE}  baseline:\n    ? max_drop\n    : 0.01\n"
+    assert patched(text, {DROP: "0.03"}) == []
+
+
 def test_a_value_that_comes_from_the_defaults_is_left_as_it_is(patched):
     text = (
         "defaults: {rollouts: r, baseline: {max_drop: 0.01}}\nbenchmarks:\n- name: a\n"

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scoring.scorers.offline import entry
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.ext import Reply
+from pytest_evalmetrics.ext import Reply, Row
+from pytest_evalmetrics.scoring.scorers.judge import refuse_other_words
 
 GOOD, BAD = {"label": "good", "value": 1}, {"label": "bad", "value": 0}
 SCORE = r"SCORE: (\d)"
@@ -119,3 +120,139 @@ def test_any_text_is_a_score_within_its_bounds_or_refused(parser, text):
 def test_what_contradicts_itself(more, message):
     with pytest.raises(ValueError, match=message):
         spec(**more)
+
+
+# -- what a judge's answer must not be ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "taken"),
+    [
+        (r"SCORE: (\d)", "SCORE: 10", "1"),
+        (r"SCORE: (\d)", "SCORE: 3.5", "3"),
+        (r"SCORE: (\d)", "SCORE: 3,5", "3"),
+        (r"SCORE: (\d)", "SCORE: 3-4", "3"),
+        (r"SCORE: (\d)", "SCORE: 3 to 4", "3"),
+        (r"SCORE: (\d)", "SCORE: 3 %", "3"),
+        (r"SCORE: (\d)", "SCORE: 3e2", "3"),
+        (r"SCORE: -(\d)", "SCORE: -3", "3"),
+        (r"SCORE: 1(\d)", "SCORE: 13", "3"),
+        (r"SCORE: 1\.(\d)", "SCORE: 1.3", "3"),
+    ],
+)
+def test_a_part_of_a_number_is_no_score(pattern, text, taken):
+    with pytest.raises(RowError, match=f"takes {taken} out of") as raised:
+        spec(pattern=pattern).read(Reply(text))
+    assert raised.value.kind == "no-score"
+    assert "takes a whole number" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["SCORE: 3", "SCORE: 3.", "SCORE: 3/5", "SCORE: 3, fine", "SCORE: 3 points"]
+)
+def test_a_whole_number_is_a_score(text):
+    assert spec(pattern=SCORE).read(Reply(text)) == 3
+
+
+def test_a_pattern_that_matches_from_the_beginning_says_how_to_search():
+    with pytest.raises(RowError, match="method: search looks anywhere"):
+        spec(pattern=SCORE).read(Reply("so SCORE: 3"))
+    with pytest.raises(RowError) as raised:
+        spec(pattern=SCORE, method="search").read(Reply("so"))
+    assert "looks anywhere" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"quality": 4, "id": 7}',
+        '{"verdict": {"quality": 4, "id": 7}}',
+        '{"quality": 4, "rows": [{"quality": 4, "id": 7}]}',
+    ],
+)
+def test_an_answer_that_repeats_the_row_is_no_verdict(answer):
+    judged = Row(0, "a", "t", 0, {"quality": 4, "id": 7}, {})
+    score = spec("quality", parser={"json_path": "$..quality"})
+    with pytest.raises(RowError, match="repeated the row"):
+        spec("quality").read(Reply(answer.replace("verdict", "quality")), judged)
+    assert score.read(Reply('{"quality": 4}'), judged) == 4
+
+
+@pytest.mark.parametrize("answer", ['{"quality": 4}', '{"quality": 4, "id": 8}'])
+def test_an_answer_that_only_agrees_with_the_row_is_a_verdict(answer):
+    judged = Row(0, "a", "t", 0, {"quality": 4, "id": 7}, {})
+    assert spec("quality").read(Reply(answer), judged) == 4
+
+
+def test_an_answer_that_repeats_what_was_generated_is_no_verdict():
+    judged = Row(0, "a", "t", 0, {}, {"quality": 4, "id": 7})
+    with pytest.raises(RowError) as raised:
+        spec("quality").read(Reply('{"quality": 4, "id": 7}'), judged)
+    assert raised.value.kind == "echo"
+
+
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        ("json range", '{"quality": 4} so quality: 2'),
+        ("json rubric", '{"tone": "good"} so the tone is bad'),
+    ],
+)
+def test_words_that_say_another_score_are_a_contradiction(parser, text):
+    with pytest.raises(RowError) as raised:
+        PARSERS[parser].read(Reply(text))
+    assert raised.value.kind == "disagree"
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "value"),
+    [
+        ("json range", '{"quality": 4} so quality: 4.0', 4),
+        ("json range", '{"quality": 4} so quality is fine', 4),
+        ("json rubric", '{"tone": "good"} so the tone is good', 1),
+        ("json rubric", '{"tone": "good"} so the tone is warm', 1),
+    ],
+)
+def test_words_that_say_the_same_or_no_score_change_nothing(parser, text, value):
+    assert PARSERS[parser].read(Reply(text)) == value
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "refused"),
+    [
+        ("right: true", False, True),
+        ("right: True", True, False),
+        ("right: yes", False, False),
+        ("right: 1", None, False),
+    ],
+)
+def test_a_word_is_compared_with_a_value_of_its_kind(said, value, refused):
+    reply = Reply(f"{{}} {said}")
+    if refused:
+        with pytest.raises(RowError, match="it is not clear which counts"):
+            refuse_other_words(reply, "right", value)
+    else:
+        refuse_other_words(reply, "right", value)
+
+
+def test_the_facts_of_a_score_are_its_range_or_that_of_its_rubric():
+    ranged = spec(minimum=1, maximum=5, direction="lower").facts
+    assert (ranged.direction, ranged.low, ranged.high) == ("lower", 1, 5)
+    levels = PARSERS["json rubric"]
+    assert (levels.facts.low, levels.facts.high) == (0, 1)
+    assert levels.about.labels == (("good", 1), ("bad", 0))
+
+
+@pytest.mark.parametrize(
+    ("parser", "message"),
+    [
+        ({"pattern": "("}, "not a regular expression"),
+        ({"pattern": "a"}, "no group that holds the score"),
+        ({"pattern": "(a)", "group": 2}, "no group 2"),
+        ({"pattern": "(a)", "group": "n"}, "no group 'n'"),
+        ({"json_path": "$["}, r"\$\["),
+    ],
+)
+def test_parsers_that_find_nothing_are_refused(parser, message):
+    with pytest.raises(ValueError, match=message):
+        spec(parser=parser)

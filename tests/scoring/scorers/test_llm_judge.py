@@ -4,6 +4,7 @@ import json
 
 import pytest
 from judge_process import judged, row, scorer_of
+from scoring.scorers.offline import entry
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import CallError, Row
@@ -148,3 +149,72 @@ def test_scores_without_a_majority_are_no_score():
 def test_what_a_judge_needs(more):
     with pytest.raises(ValueError, match=r"missing|say the same|structured_output"):
         make(**more)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ('{"quality": 4, "reasoning": "it is\\n good"}', "it is good"),
+        ('{"quality": 4, "explanation": "fine"}', "fine"),
+        ('{"quality": 4, "reason": "", "rationale": "why"}', "why"),
+        ('{"quality": 4}', ""),
+    ],
+)
+def test_the_reason_is_a_key_of_the_answer(judge_server, answer, reason):
+    scorer = make(model=judge_server.entry())
+    assert judged(scorer, row(text="this", say=answer)).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("more", "form"),
+    [
+        ({}, '{"fit": a number}'),
+        ({"minimum": 1}, '{"fit": a number from 1}'),
+        ({"maximum": 5}, '{"fit": a number up to 5}'),
+        ({"minimum": 1, "maximum": 5}, '{"fit": a number from 1 to 5}'),
+    ],
+)
+def test_the_default_prompt_names_the_range(judge_server, more, form):
+    scorer = make(
+        model=judge_server.entry(),
+        prompt_template=None,
+        scores=[{"name": "fit", **more}],
+    )
+    judged(scorer, row(say='[[say: {"fit": 2}]]'))
+    asked = judge_server.bodies[0]["messages"][0]["content"]
+    assert asked.endswith(form)
+    assert "Judge the data by:\n- fit\n" in asked
+
+
+def test_a_repeated_judgement_has_numbered_scores_and_reasons(judge_server):
+    scorer = make(model=judge_server.entry(), judge_repeats=2)
+    item = row(text="repeated", say='{"quality": 4, "reason": "fine"}')
+    scored = judged(scorer, item)
+    assert scored.scores == {"quality": 4, "quality@1": 4, "quality@2": 4}
+    assert scored.reason == "1: fine; 2: fine"
+    assert judge_server.posts == 2
+
+
+@pytest.mark.parametrize(
+    ("combine", "labels"), [("majority", (("kind", 1), ("cold", 0))), ("mean", ())]
+)
+def test_a_mean_of_labels_is_no_label(combine, labels):
+    panel = make(judges=[MODEL] * 2, combine=combine, scores=[TONE]).function.__self__
+    assert panel.about["tone"].labels == labels
+    assert panel.about["tone"].judges == ("tone@a", "tone@a_2")
+    assert panel.about["tone"].level == "nominal"
+    assert panel.about["tone@a"].labels == (("kind", 1), ("cold", 0))
+
+
+def test_facts_of_a_score_hold_for_each_judges_own():
+    spec = entry(
+        type="llm-judge", judges=[MODEL] * 2, prompt_template=SAY, scores=[QUALITY]
+    )
+    for name in ("quality", "quality@a"):
+        assert (spec.facts_of(name).low, spec.facts_of(name).high) == (1, 5)
+    assert spec.facts_of("other").low is None
+
+
+def test_several_judges_are_not_asked_repeatedly():
+    with pytest.raises(ValueError, match="judge_repeats asks one model"):
+        make(judges=[MODEL] * 2, judge_repeats=2)

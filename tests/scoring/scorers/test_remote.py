@@ -104,3 +104,40 @@ def test_the_body_is_filled_in_and_all_scores_are_read_from_one_answer():
     assert scored.scores == {"kind": 0.25, "right": 1.0}
     # the kind is part of the key under which paid answers are kept
     assert calls.posted == [("http://h/x", {"said": "hello", "limit": 5}, "remote/1")]
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "words"),
+    [
+        ("$.s", {"error": " no\n judge ", "s": 0}, "answered with an error: no judge"),
+        ("$.s", {"error": {"code": 1}, "s": 0}, 'an error: {"code": 1}'),
+        ("$.s", {"ok": False, "s": 0}, "answered with ok: false: "),
+        ("$.s", {"state": "Timeout ", "s": 0}, "answered with state: Timeout : "),
+        ("$.s", {"status_code": 599, "s": 0}, "answered with status_code: 599: "),
+        ('$["s"]', {"error": "x", "s": 0}, "an error: x"),
+        ("$.a[1].s", {"a": [{}, {"error": "x", "s": 0}]}, "an error: x"),
+        ("$.s", {"other": 0}, "the answer has nothing at $.s: "),
+        ("$.a[2].s", {"a": [0]}, "the answer has nothing at $.a[2].s: "),
+        ("$.s", [1], "the answer has nothing at $.s: "),
+    ],
+)
+def test_an_answer_without_a_score_says_what_is_there(path, answer, words):
+    with pytest.raises(RowError) as raised:
+        score(path).read(answer)
+    assert words in raised.value.message
+
+
+@pytest.mark.parametrize("state", [True, 200, 399, 600, "done", None])
+def test_these_states_are_no_failure(state):
+    assert score().read({"status": state, "score": 0.5}) == 0.5
+
+
+def test_a_score_out_of_its_range_is_refused():
+    parser = {"type": "json", "json_path": "$.s"}
+    scores = [{"name": "s", "parser": parser, "minimum": 0, "maximum": 1}]
+    spec = entry(type="remote", url="http://h/x", body={}, scores=scores)
+    with pytest.raises(RowError, match="s is 2, expected at least 0 and at most 1"):
+        spec.scores[0].read({"s": 2})
+    facts = spec.facts_of("s")
+    assert (facts.low, facts.high) == (0, 1)
+    assert spec.facts_of("t").low is None

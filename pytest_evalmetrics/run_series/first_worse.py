@@ -111,7 +111,7 @@ def _described(
         f"{before:.4g} to {after:.4g} over {many(values.shape[1], 'task')} "
         f"(p = {change.p:.2g} that nothing changed)"
     )
-    low, high = _sure_range(change)
+    low, high = sure_range(change.shares, change.first - 1)
     if low < high:
         words += (
             f"; {100 * _SURE:g} % sure: one of {names[low + 1]} to {names[high + 1]}"
@@ -183,12 +183,23 @@ class _Split(msgspec.Struct, frozen=True):
         )
 
 
-def _sure_range(change: _Change) -> tuple[int, int]:
-    """Widen the place of the change until it is sure to lie within."""
-    shares = change.shares
+def sure_range(shares: NDArray[np.float64], likeliest: int) -> tuple[int, int]:
+    """Widen the likeliest place of a change until the change is sure to lie within.
+
+    Parameters
+    ----------
+    shares
+        How likely each place is, shape (places,), summing to 1.
+    likeliest
+        The likeliest place, from 0.
+
+    Returns
+    -------
+    The first and the last place.
+    """
     last = len(shares) - 1
-    low = change.first - 1
-    high = low
+    low = likeliest
+    high = likeliest
     while shares[low : high + 1].sum() < _SURE:
         # towards the likelier neighbour
         if high == last or (low > 0 and shares[low - 1] > shares[high + 1]):

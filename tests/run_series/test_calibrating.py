@@ -179,6 +179,13 @@ def test_each_run_is_compared_with_three_others_and_with_all(folder):
     assert others.endswith(" expected, and 1 of 4 runs fail")
 
 
+def test_all_runs_show_more_of_the_noise_than_one(folder):
+    """A run that is 0.6 below three others is as likely as not against a single one."""
+    lines, _, _ = folder.calibrated(rewards_of(DROPPED))
+    assert " against one run: 49 % expected, " in lines[3]
+    assert "against all others: 5.1 % expected, " in lines[4]
+
+
 def test_of_six_runs_each_is_compared_with_three_others(folder):
     lines, _, _ = folder.calibrated(rewards_of((0.6,) * 6))
     assert lines[3].endswith(" and 0 of 18 comparisons of these runs fail")

@@ -13,7 +13,11 @@ from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.model.comparison import RuleName, RuleSettings
 from pytest_evalmetrics.model.rollout_table import RolloutTable
 from pytest_evalmetrics.model.verdicts import Direction
-from pytest_evalmetrics.run_series.first_worse import first_worse, runs_of_commits
+from pytest_evalmetrics.run_series.first_worse import (
+    first_worse,
+    runs_of_commits,
+    sure_range,
+)
 from pytest_evalmetrics.spec import BenchmarkSpec
 
 RULE = RuleSettings(
@@ -98,6 +102,15 @@ def test_a_rise_is_worse_where_less_is_better():
     assert text.startswith("wed is the first worse run")
 
 
+def test_costs_of_which_some_are_0_have_no_factor():
+    costs = [0.0, 0.0, 0.0, 5.0, 5.0]
+    text, _ = worse([table(value + np.arange(TASKS)) for value in costs], rule=LOWER)
+    assert text.startswith("thu is the first worse run")
+    free = [table([value] * TASKS) for value in costs]
+    text, _ = worse(free, rule=LOWER)
+    assert text.startswith("thu is the first worse run, 99.9 % sure: from 0 to 5 ")
+
+
 def test_seconds_and_the_seconds_of_their_reciprocals_change_as_surely():
     """Runs that differ by a factor do so whichever way they are read."""
     of_tasks = np.random.default_rng(3).lognormal(0, 0.05, TASKS)
@@ -125,6 +138,23 @@ def test_a_gradual_change_is_within_a_wide_range():
         "fri is the first worse run, 49.1 % sure: from 0.8189 to 0.5372 over 40 tasks "
         "(p = 0.0023 that nothing changed); 95 % sure: one of wed to sat"
     )
+
+
+@pytest.mark.parametrize(
+    ("shares", "likeliest", "places"),
+    [
+        ([0.01, 0.96, 0.03], 1, (1, 1)),
+        ([0.01, 0.94, 0.05], 1, (1, 2)),
+        ([0.05, 0.94, 0.01], 1, (0, 1)),
+        ([0.05, 0.9, 0.05], 1, (1, 2)),
+        ([0.0, 0.2, 0.5, 0.1, 0.2], 2, (1, 4)),
+        ([0.3, 0.0, 0.6, 0.06, 0.04], 2, (0, 4)),
+        ([0.05, 0.15, 0.8], 2, (1, 2)),
+        ([0.9, 0.05, 0.05], 0, (0, 1)),
+    ],
+)
+def test_a_place_is_widened_to_its_likelier_neighbours(shares, likeliest, places):
+    assert sure_range(np.array(shares), likeliest) == places
 
 
 def test_the_last_run_may_be_the_first_worse_one():

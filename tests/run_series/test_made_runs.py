@@ -184,7 +184,9 @@ TWO_JUDGES = """\
         - {url: "http://127.0.0.1:9/v1", name: other}
 """
 # of each judgement of each task
-QUALITIES = np.array([[0.2, 0.4, 0.6, 0.8], [0.4, 0.4, 0.8, 0.8], [0.3, 0.4, 0.7, 0.8]])
+QUALITIES = np.array([[0.2, 0.4, 0.8, 0.8], [0.4, 0.4, 0.6, 0.8], [0.3, 0.4, 0.7, 0.8]])
+
+SECONDS = np.array([1.0, 2.0, 3.0, 4.0])
 
 
 class Judge:
@@ -205,7 +207,7 @@ class Judge:
             tasks=tuple(f"t{task}" for task in range(tasks)),
             task=np.arange(tasks),
             sample=np.zeros(tasks, dtype=np.int64),
-            scores={"quality": qualities.mean(axis=0), **scores},
+            scores={"quality": qualities.mean(axis=0), "seconds": SECONDS, **scores},
         )
         return Evaluated(table)
 
@@ -248,6 +250,20 @@ def test_the_judges_share_in_the_noise_is_that_of_its_judgements(judged):
     deviation = np.sqrt(variances.mean() / 4)
     deviations = next(line for line in lines if "standard deviations" in line)
     assert f", the judge {deviation:.2g}; " in deviations
+
+
+def test_the_noise_of_a_judge_that_alone_varies_dominates(judged):
+    lines, _, _ = calibrate(judged(ONE_JUDGE), count=3, evaluate=Judge())
+    assert any(line.endswith("; the noise of the judge dominates") for line in lines)
+
+
+def test_a_judge_has_no_share_in_the_noise_of_another_score(judged):
+    keys = "thresholds: {mean/seconds: '<= 9'}\n  rollouts: r"
+    lines, _, charts = calibrate(judged(ONE_JUDGE, keys), count=3, evaluate=Judge())
+    assert [chart["metric"] for chart in charts] == ["mean_reward", "mean/seconds"]
+    of_reward, of_seconds = [line for line in lines if "deviations" in line]
+    assert "the judge" in of_reward
+    assert "the judge" not in of_seconds
 
 
 def test_a_system_without_a_judge_has_no_noise_of_a_judge(online):

@@ -100,7 +100,8 @@ def _statements(place: _Place) -> list[ast.stmt] | None:
         for defined in _names_defined(statement):
             defining.setdefault(defined, []).append(statement)
     used: set[ast.stmt] = set()
-    names = [place.name]
+    # any name may come from a module that is imported whole
+    names = [place.name, "*"]
     # grows by the names that are used
     for name in names:
         for statement in defining.pop(name, ()):

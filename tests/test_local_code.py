@@ -1,5 +1,6 @@
 """The fingerprint of a project's function: what counts of its source, and what it uses."""
 
+import importlib
 import sys
 
 import pytest
@@ -139,3 +140,113 @@ def test_code_without_a_source_has_no_hash():
 def test_a_file_that_can_not_be_parsed_has_no_hash(project):
     (project / "my_scores.py").write_text("def score(:\n")
     assert code_hash("my_scores:score") == ""
+
+
+# -- how names are found ---------------------------------------------------------------------
+
+
+def hashes_around(project, text, file, old, new):
+    """Hash `my_module:score` before and after a change of a file."""
+    (project / "my_module.py").write_text(text)
+    importlib.invalidate_caches()
+    importlib.import_module("my_module")
+    return hash_with(project, file, old, new, "my_module:score")
+
+
+HELPERS_ALL = "from my_helpers import *\n\n\ndef score(row):\n    return clean(row)\n"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_all_of_a_module_counts_where_all_is_imported(project, number):
+    before, after = hashes_around(
+        project, HELPERS_ALL, "my_helpers.py", f"return {number}", "return 30"
+    )
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import my_settings as own\n\n\ndef score(row):\n    return own.SIZE\n",
+        "if True:\n    import my_settings\n\n\ndef score(row):\n    return my_settings.SIZE\n",
+        "def score(row):\n    import my_settings\n    return my_settings.SIZE\n",
+        "from my_settings import SIZE as size\n\n\ndef score(row):\n    return size\n",
+        "from my_settings import SIZE\n\n\nasync def score(row):\n    return SIZE\n",
+        "import my_settings\n\nscore = my_settings.SIZE\n",
+        "import my_settings\n\nscore: int = my_settings.SIZE\n",
+        "try:\n    from my_settings import SIZE\nexcept ImportError:\n    SIZE = 1\n\n\n"
+        "def score(row):\n    return SIZE\n",
+    ],
+    ids=[
+        "another name",
+        "below if",
+        "inside",
+        "renamed",
+        "async",
+        "a value",
+        "an annotated value",
+        "below try",
+    ],
+)
+def test_what_is_imported_counts_however_it_is_imported(project, text):
+    before, after = hashes_around(
+        project, text, "my_settings.py", "SIZE = 8", "SIZE = 80"
+    )
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""A scorer."""', '"""Another one."""'),
+        ('"""Score."""', '"""Score a row."""'),
+        ("# why", "# why so"),
+    ],
+)
+def test_docstrings_inside_of_a_class_do_not_count(project, old, new):
+    text = (
+        'class score:\n    """A scorer."""\n\n    async def run(self):\n'
+        '        """Score."""\n        return 1  # why\n'
+    )
+    before, after = hashes_around(project, text, "my_module.py", old, new)
+    assert before == after
+
+
+def test_the_order_of_definitions_counts(project):
+    text = "SIZE = 1\nSIZE = 2\n\n\ndef score(row):\n    return SIZE\n"
+    before, after = hashes_around(
+        project, text, "my_module.py", "SIZE = 1\nSIZE = 2", "SIZE = 2\nSIZE = 1"
+    )
+    assert before != after
+
+
+def test_a_text_that_is_no_docstring_counts(project):
+    text = 'def score(row):\n    return "yes"\n'
+    before, after = hashes_around(project, text, "my_module.py", "yes", "no")
+    assert before != after
+
+
+def test_a_module_of_a_parent_package_is_found(project):
+    (project / "my_package/deep").mkdir()
+    (project / "my_package/deep/__init__.py").write_text("")
+    (project / "my_package/deep/scores.py").write_text(
+        "from ..letters import of\n\n\ndef score(row):\n    return of(row)\n"
+    )
+    importlib.invalidate_caches()
+    importlib.import_module("my_package.deep.scores")
+    before, after = hash_with(
+        project,
+        "my_package/letters.py",
+        "return 7",
+        "return 70",
+        "my_package.deep.scores:score",
+    )
+    assert before != after
+
+
+def test_what_is_installed_counts_by_its_name_alone(project):
+    """It has a version of its own, which is recorded elsewhere."""
+    text = "import msgspec\n\n\ndef score(row):\n    return msgspec.json\n"
+    before, after = hashes_around(project, text, "my_module.py", "msgspec", "yaml")
+    assert before != after
+    assert len(before) == 12

@@ -12,6 +12,7 @@ from scipy import stats as oracle
 from statsmodels.stats.weightstats import ttost_paired
 
 from pytest_evalmetrics.commands import main
+from pytest_evalmetrics.stats import paired_score_p
 
 RNG = np.random.default_rng(7)
 BEFORE = (RNG.random((60, 4)) < 0.7).astype(float)
@@ -341,6 +342,21 @@ def test_identical_single_passes_of_a_few_tasks_are_not_shown_to_be_equivalent(
     asked = ("five.jsonl", "again.jsonl", *ASKED, "--margin")
     (difference,) = compared(*asked, "0.001")
     assert difference.p_equivalent > 0.9
+
+
+def test_single_passes_are_tested_by_their_score(runs, compared):
+    """The t-test would be surer of one task in 60 than so few tasks allow."""
+    before = np.ones((60, 1))
+    after = before.copy()
+    after[0] = 0
+    save(runs / "sixty.jsonl", before)
+    save(runs / "one less.jsonl", after)
+    (difference,) = compared(
+        "sixty.jsonl", "one less.jsonl", *ASKED, "--margin", "0.05"
+    )
+    p, *_ = ttost_paired(after[:, 0], before[:, 0], -0.05, 0.05)
+    assert difference.p_equivalent == pytest.approx(paired_score_p(1, 0, 60, 0.05))
+    assert difference.p_equivalent > p
 
 
 def test_single_passes_of_many_tasks_are_shown_to_be_equivalent(runs, compared):

@@ -164,6 +164,18 @@ def test_all_of_a_module_counts_where_all_is_imported(project, number):
     assert before != after
 
 
+BELOW_TRY = """\
+try:
+    from my_settings import SIZE
+except ImportError:
+    SIZE = 1
+
+
+def score(row):
+    return SIZE
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -174,8 +186,7 @@ def test_all_of_a_module_counts_where_all_is_imported(project, number):
         "from my_settings import SIZE\n\n\nasync def score(row):\n    return SIZE\n",
         "import my_settings\n\nscore = my_settings.SIZE\n",
         "import my_settings\n\nscore: int = my_settings.SIZE\n",
-        "try:\n    from my_settings import SIZE\nexcept ImportError:\n    SIZE = 1\n\n\n"
-        "def score(row):\n    return SIZE\n",
+        BELOW_TRY,
     ],
     ids=[
         "another name",

@@ -33,6 +33,10 @@ def test_the_required_tags_of_all_words_count(config):
     assert policy == Policy(frozenset({"safety", "cost", "speed"}), most_advisory=3)
 
 
+def test_one_advisory_failure_may_be_too_many(config):
+    assert policy_of(config("advisory=1")).most_advisory == 1
+
+
 def test_a_benchmark_with_one_required_tag_is_required():
     policy = Policy(required=frozenset({"safety", "cost"}))
     assert requires(policy, ["nightly", "safety"])

@@ -170,6 +170,12 @@ def test_a_baseline_of_more_rollouts_is_sure_later(tmp_path):
     assert many.unchanged > few.unchanged
 
 
+def test_a_baseline_of_one_rollout_is_the_least(tmp_path):
+    one = stop_forecast(asked(tmp_path), [power(rollouts=1)])
+    two = stop_forecast(asked(tmp_path), [power(rollouts=2)])
+    assert one.unchanged < two.unchanged
+
+
 def test_without_a_recorded_baseline_it_has_as_many_rollouts_as_the_run(tmp_path):
     assumed = stop_forecast(asked(tmp_path), [power(PowerSource.ROLLOUTS, 64)])
     assert assumed == stop_forecast(asked(tmp_path), [power(rollouts=8)])

@@ -140,6 +140,8 @@ def test_a_body_that_is_no_json_is_refused_when_it_is_read(body, message):
     ("template", "message"),
     [
         ("{{ item.wnt }}", "no attribute 'wnt'; did you mean 'want'?"),
+        ("{{ item.zzzz }}", "no attribute 'zzzz'; the row's columns: "),
+        ("{{ zzzz }}", "'zzzz' is undefined; the row's columns: "),
         ("x {{ item.nope.deeper }}", "no attribute 'nope'"),
         ("{{ item.keys }}", "a method, not a value"),
         ("x {{ item.keys }}", "a method, not a value"),

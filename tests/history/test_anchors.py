@@ -231,7 +231,7 @@ def test_a_reason_without_a_change_is_not_kept():
 
 @pytest.fixture
 def file(tmp_path):
-    return tmp_path / "kept" / "h.jsonl"
+    return tmp_path / "kept" / "by us" / "h.jsonl"
 
 
 def read(file):
@@ -260,7 +260,7 @@ def test_the_baseline_of_a_run_is_kept_as_it_was_written(file):
 
 
 def test_an_unfinished_line_is_not_continued(file):
-    file.parent.mkdir()
+    file.parent.mkdir(parents=True)
     file.write_bytes(b'{"schema_ver')
     append(file, [run(0.5)], "h.jsonl")
     runs, notes = read(file)
@@ -275,7 +275,7 @@ def test_a_finished_line_is_followed_by_the_next(file):
 
 
 def test_three_broken_lines_are_named_and_the_rest_are_counted(file):
-    file.parent.mkdir()
+    file.parent.mkdir(parents=True)
     file.write_bytes(b"\nbroken\n\n[]\n{}\nbroken\nbroken\n")
     runs, notes = read(file)
     assert runs == {}
@@ -285,7 +285,7 @@ def test_three_broken_lines_are_named_and_the_rest_are_counted(file):
 
 
 def test_three_broken_lines_have_no_rest(file):
-    file.parent.mkdir()
+    file.parent.mkdir(parents=True)
     file.write_bytes(b"broken\nbroken\nbroken\n")
     _, notes = read(file)
     assert [note.place for note in notes] == ["h.jsonl:1", "h.jsonl:2", "h.jsonl:3"]

@@ -158,6 +158,15 @@ def test_conftests_beside_each_other_are_two_of_one_name(things, tmp_path):
     assert refused.value.hint == "give one of them another name"
 
 
+def test_a_conftest_that_is_imported_again_replaces_what_it_registered(
+    things, tmp_path
+):
+    conftest_at(tmp_path, things, target={"k": 1})
+    conftest_at(tmp_path, things, target={"k": 2})
+    with Scope(tmp_path, tmp_path):
+        assert things.find("one").target == {"k": 2}
+
+
 def test_a_scope_of_modules_has_the_names_of_these_conftests(things, tmp_path):
     conftest_at(tmp_path / "evals", things)
     with (

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from pytest_evalmetrics.affected import Changes, unaffected_reason
+from pytest_evalmetrics.affected import Changes, changes_since, unaffected_reason
 from pytest_evalmetrics.config import load_benchmarks
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
@@ -253,3 +253,27 @@ def test_the_report_of_a_baseline_affects_a_benchmark(benchmark):
 @pytest.mark.parametrize("file", ["tasks.jsonl", "../agent/ask.py", "graders.py"])
 def test_what_answers_and_what_scores_affects_a_benchmark(benchmark, file):
     assert affects(benchmark(SCORED), file)
+
+
+# -- git -------------------------------------------------------------------------------------
+
+
+def test_words_of_git_that_are_no_text_are_shown_as_far_as_they_are(tmp_path):
+    gone = tmp_path / "gone \udcff"
+    with pytest.raises(pytest.UsageError) as refused:
+        changes_since("HEAD", gone)
+    first, hint = str(refused.value).split("\n")
+    assert first.startswith("--evalmetrics-affected=HEAD: git says ")
+    assert "gone \N{REPLACEMENT CHARACTER}" in first
+    assert hint == (
+        "  fetch the commit first: a shallow clone (fetch-depth: 1) may not have it"
+    )
+
+
+def test_without_git_the_option_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.UsageError) as refused:
+        changes_since("HEAD", tmp_path)
+    assert str(refused.value) == (
+        "--evalmetrics-affected needs git, which is not installed"
+    )

@@ -248,3 +248,9 @@ def test_of_several_agents_a_task_has_the_damage_of_the_worst():
 def test_a_metric_without_values_of_tasks_draws_none():
     pair = make_pair([[1.0]], [[0.0]], baseline=None, current=None)
     assert tasks_to_draw([(pair, 1.0)]) == ([], [])
+
+
+def test_agents_behind_one_without_values_of_tasks_are_looked_at():
+    without = make_pair([[1.0]], [[0.0]], baseline=None, current=None)
+    pair = make_pair([[1.0], [1.0]], [[0.0], [1.0]])
+    assert tasks_to_draw([(without, 1.0), (pair, 1.0)]) == ([0], [1])

@@ -1,7 +1,10 @@
 """Options and settings: the command line wins, and what means nothing is refused at the start."""
 
 import re
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -488,3 +491,118 @@ def test_the_days_of_a_baseline_are_read(configured):
 def test_the_option_names_the_engine_before_the_setting(configured):
     config = configured("--evalmetrics-engine", "a:b", engine="ray")
     assert settings.engine_name(config) == "a:b"
+
+
+# -- Ray, which may be installed or not ------------------------------------------------------
+
+
+@pytest.fixture
+def with_ray(monkeypatch):
+    """Let Ray look as if it was installed."""
+    ray = ModuleType("ray")
+    ray.__spec__ = ModuleSpec("ray", loader=None)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+
+WORKERS = ["--dist=load", "--tx=2*popen"]
+
+
+def test_the_engine_ray_needs_ray(configured, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert refusal(configured("--evalmetrics-engine", "ray")) == (
+        "the engine ray needs Ray, which is not installed\n"
+        "  pip install 'pytest-evalmetrics[ray]'"
+    )
+
+
+@pytest.mark.usefixtures("with_ray")
+def test_the_engine_ray_works_in_one_process(configured):
+    assert refusal(configured("--evalmetrics-engine", "ray")) == ""
+
+
+@pytest.mark.usefixtures("with_ray")
+def test_workers_don_t_start_a_cluster_each(configured):
+    assert refusal(configured("--evalmetrics-engine", "ray", *WORKERS)) == (
+        "with pytest-xdist each worker would start a Ray cluster of its own\n"
+        "  name one that runs, with --evalmetrics-ray-address or RAY_ADDRESS; or leave -n "
+        "out: each benchmark uses the whole cluster"
+    )
+
+
+@pytest.mark.usefixtures("with_ray")
+def test_workers_share_the_cluster_that_the_option_names(configured):
+    address = ["--evalmetrics-ray-address", "auto"]
+    assert refusal(configured("--evalmetrics-engine", "ray", *address, *WORKERS)) == ""
+
+
+@pytest.mark.usefixtures("with_ray")
+def test_workers_share_the_cluster_that_the_environment_names(configured, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    assert refusal(configured("--evalmetrics-engine", "ray", *WORKERS)) == ""
+
+
+# -- paths that pytest takes for tests -------------------------------------------------------
+
+
+def test_a_path_elsewhere_that_moves_pytests_root_is_refused_with_the_way_out(
+    pytester, tmp_path
+):
+    history = tmp_path / "h.jsonl"
+    history.touch()
+    config = pytester.parseconfig("--evalmetrics-history", str(history))
+    root = config.rootpath
+    assert refusal(config) == (
+        f"--evalmetrics-history {history}: pytest took the path for a test's, and its root "
+        f"folder is now {root}\n  write --evalmetrics-history={history}"
+    )
+
+
+def test_a_path_that_is_not_there_moves_nothing(pytester, tmp_path):
+    history = tmp_path / "h.jsonl"
+    assert refusal(pytester.parseconfig("--evalmetrics-history", str(history))) == ""
+
+
+# -- what pytest --help shows ----------------------------------------------------------------
+
+HELP = """
+--evalmetrics-update record the baselines of benchmarks, and no other snapshot
+--evalmetrics-reason=TEXT with it: why; the baseline and the history keep it
+--evalmetrics-output=PREFIX where the artifacts go: a folder, or a prefix such as results/run1
+--evalmetrics-history=FILE append a line per benchmark to this file (.jsonl); reports show the trend
+--evalmetrics-replay answer paid calls from the journal alone, without keys
+"""
+HELP_OF_SETTINGS = """
+evalmetrics_files (args): names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)
+evalmetrics_output (string): default of the option, relative to the root folder
+evalmetrics_reporters (args): default of the option, separated by spaces
+evalmetrics_history (string): default of the option, relative to the root folder
+evalmetrics_engine (string): default of the option
+evalmetrics_family (string): what the chance alpha of a false alarm is for: a benchmark (default), \
+or all of a run together
+evalmetrics_baseline_age (string): days after which a committed baseline is warned of; 0 for never
+evalmetrics_policy (args): what a build needs: required=TAG,TAG advisory=N
+evalmetrics_journal (string): how paid calls use the journal: normal, replay, refresh or off; options win
+evalmetrics_journal_path (string): the journal's file, relative to the root folder; default in \
+pytest's cache
+"""
+
+
+def words_between(text, first, last):
+    """Return the words of a text from one part of it on, to another."""
+    begins = text.index(first)
+    return " ".join(text[begins : text.index(last, begins + 1)].split())
+
+
+def test_the_help_describes_the_options_that_matter_and_no_other(project):
+    text = project.run("--help").stdout.str()
+    section = words_between(text, "gates for benchmarks", "\n\n\n")
+    options = section[section.index("--evalmetrics-update") :]
+    assert options.startswith(" ".join(HELP.split()))
+    assert "--evalmetrics-" not in options[len(" ".join(HELP.split())) :]
+
+
+def test_the_help_describes_each_setting(project):
+    text = project.run("--help").stdout.str()
+    described = words_between(text, "  evalmetrics_files", "\n\n")
+    assert described.startswith(" ".join(HELP_OF_SETTINGS.split()))

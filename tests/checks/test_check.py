@@ -250,3 +250,41 @@ def test_another(evalmetrics):
         "test_all-hard.json",
         "test_quietly-hard.json",
     }
+
+
+TOGETHER = """
+import pytest
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, GateFailed
+
+def raised(evalmetrics, file):
+    with pytest.raises(EvalMetricsError) as raised:
+        evalmetrics.run(file)
+    return raised.value
+
+def test_gates(evalmetrics):
+    error = raised(evalmetrics, "gates.yaml")
+    assert type(error) is GateFailed
+    assert str(error).count("mean_reward is 0.5") == 2
+
+def test_data_first(evalmetrics):
+    assert type(raised(evalmetrics, "data_first.yaml")) is DataError
+
+def test_data_last(evalmetrics):
+    assert type(raised(evalmetrics, "data_last.yaml")) is DataError
+"""
+
+
+def test_one_benchmark_that_can_t_be_judged_makes_the_error_one_of_data(project):
+    gate = "{name: %s, thresholds: {mean_reward: '>= 0.9'}}"
+    data = "{name: lost, rollouts: gone.jsonl, thresholds: {mean_reward: '>= 0.1'}}"
+    files = {
+        "gates": [gate % "a", gate % "b"],
+        "data_first": [data, gate % "a"],
+        "data_last": [gate % "a", data],
+    }
+    project.rollouts([[1.0], [0.0]])
+    for name, benchmarks in files.items():
+        text = f"defaults: {{rollouts: runs.jsonl}}\nbenchmarks: [{', '.join(benchmarks)}]\n"
+        project.write(f"{name}.yaml", text)
+    project.write("test_x.py", TOGETHER)
+    project.run().assert_outcomes(passed=3)

@@ -71,3 +71,16 @@ def test_a_shared_journal_that_can_t_be_written_fails_the_run(holding):
     (holding.path / "shared").mkdir()
     result = holding.run("--evalmetrics-journal-export=shared")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_an_unknown_reporter_is_refused_before_a_benchmark_is_evaluated(holding):
+    result = holding.run("--evalmetrics-reporters", "report.jsn")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "passed" not in result.parseoutcomes()
+    assert "report.json" in result.stderr.str()
+
+
+def test_an_unknown_reporter_does_not_matter_without_a_benchmark(project):
+    project.write("test_plain.py", "def test_plain(): pass\n")
+    result = project.run("--evalmetrics-reporters", "report.jsn")
+    assert result.ret == pytest.ExitCode.OK

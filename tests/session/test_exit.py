@@ -2,6 +2,9 @@
 
 import pytest
 
+from pytest_evalmetrics.run_transport import ItemRuntime
+from pytest_evalmetrics.session.evaluation_session import EvaluationSession
+
 HOLDS = "thresholds: {mean_reward: '>= 0.5'}"
 
 
@@ -84,3 +87,44 @@ def test_an_unknown_reporter_does_not_matter_without_a_benchmark(project):
     project.write("test_plain.py", "def test_plain(): pass\n")
     result = project.run("--evalmetrics-reporters", "report.jsn")
     assert result.ret == pytest.ExitCode.OK
+
+
+BREAKS = """
+def test_breaks(evalmetrics):
+    evalmetrics.check([1.0], thresholds={"mean_reward": ">= 1"})
+    raise RuntimeError("before a further check")
+"""
+
+
+def test_a_test_that_breaks_behind_a_check_was_not_evaluated_to_its_end(project):
+    project.write("test_mine.py", BREAKS)
+    project.run()
+    assert project.report()["not_evaluated"] == ["test_mine.py::test_breaks"]
+
+
+def test_a_benchmark_that_only_warns_is_whole_where_warnings_are_errors(project):
+    project.rollouts([[1.0], [0.0]])
+    project.bench("thresholds: {mean_reward: {min: 0.9, tier: advisory}}")
+    result = project.run("-W", "error")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert project.report()["not_evaluated"] == []
+
+
+class Item:
+    """An item, as far as its client looks at it."""
+
+    name = "math"
+
+    def __init__(self, config):
+        self.config = config
+
+
+def test_the_connections_of_a_run_are_closed_at_its_end(pytester):
+    config = pytester.parseconfigure()
+    of_run = ItemRuntime(Item(config), "math").transport()
+    session = pytest.Session.from_config(config)
+    session.exitstatus = pytest.ExitCode.OK
+    EvaluationSession(config).pytest_sessionfinish(session)
+    later = ItemRuntime(Item(config), "math").transport()
+    assert later is not of_run
+    later.close()

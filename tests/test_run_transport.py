@@ -152,7 +152,7 @@ def test_a_file_that_can_t_be_imported_stops_the_run(configured):
 @pytest.mark.parametrize("name", ["journal.jsonl", "deep/journal.jsonl.gz"])
 def test_jobs_share_a_journal_at_a_url(configured, journal, pytester, name):
     pytest.importorskip("fsspec")
-    url = f"file://{pytester.path}/shared/{name}"
+    url = f"{pytester.path.as_uri()}/shared/{name}"
     first = configured("-o", f"evalmetrics_journal_path={JOURNAL}", journal=url)
     journal(2)
     assert prepare_asked(first) == [f"journal: 0 new answers from {url}"]
@@ -165,7 +165,7 @@ def test_jobs_share_a_journal_at_a_url(configured, journal, pytester, name):
 def test_a_shared_journal_leaves_no_half_of_a_copy(configured, journal, pytester):
     pytest.importorskip("fsspec")
     journal(1)
-    url = f"file://{pytester.path}/shared/journal.jsonl"
+    url = f"{pytester.path.as_uri()}/shared/journal.jsonl"
     export_asked(configured("-o", f"evalmetrics_journal_path={JOURNAL}", journal=url))
     names = [path.name for path in (pytester.path / "shared").iterdir()]
     assert names == ["journal.jsonl"]

@@ -357,13 +357,15 @@ def test_artifacts_go_to_a_folder_or_have_a_prefix(
     configured, pytester, arguments, setting, prefix
 ):
     config = configured(*arguments, output=setting)
-    assert settings.output_prefix(config) == f"{pytester.path}/{prefix}"
+    report = Path(f"{settings.output_prefix(config)}report.json")
+    assert report == pytester.path / f"{prefix}report.json"
 
 
 def test_an_output_that_is_a_folder_needs_no_slash(configured, pytester):
     pytester.mkdir("ci")
     config = configured("--evalmetrics-output", "ci")
-    assert settings.output_prefix(config) == f"{pytester.path}/ci/"
+    report = Path(f"{settings.output_prefix(config)}report.json")
+    assert report == pytester.path / "ci" / "report.json"
 
 
 @pytest.mark.parametrize(

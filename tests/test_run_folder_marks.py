@@ -298,13 +298,19 @@ def test_what_a_dead_process_of_this_host_left_is_removed(tmp_path, pattern):
 @pytest.mark.parametrize(
     "name",
     [
-        temporary_name(),
         f"evalmetrics-elsewhere-{GONE}-{'0' * 16}",
         f"evalmetrics-notes-{GONE}",
         "evalmetrics",
     ],
 )
-def test_what_lives_or_is_of_others_is_kept(tmp_path, name):
+def test_what_is_of_others_is_kept(tmp_path, name):
+    (tmp_path / name).touch()
+    remove_stale(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_a_living_process_of_this_host_writes_is_kept(tmp_path):
+    name = temporary_name()
     (tmp_path / name).touch()
     remove_stale(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -277,3 +277,59 @@ def test_without_git_the_option_is_refused(tmp_path, monkeypatch):
     assert str(refused.value) == (
         "--evalmetrics-affected needs git, which is not installed"
     )
+
+
+JOINED = """\
+benchmark:
+  name: maths
+  metrics: [mean_reward]
+  depends: [prompts/*.txt]
+  rollouts: {path: runs.jsonl, join: {path: grades.jsonl, on: id}}
+"""
+PINNED = """\
+benchmark:
+  name: maths
+  metrics: [mean_reward, mean_reward/over_reference]
+  depends: [prompts/*.txt]
+  rollouts: runs.jsonl
+  reference: {rollouts: pinned.jsonl}
+"""
+LABELLED = """\
+benchmark:
+  name: maths
+  metrics: [mean_reward]
+  depends: [prompts/*.txt]
+  rollouts: runs.jsonl
+  labels: {rows: labels.jsonl, label: human}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (JOINED, "grades.jsonl"),
+        (PINNED, "pinned.jsonl"),
+        (LABELLED, "labels.jsonl"),
+    ],
+)
+def test_a_file_beside_the_rollouts_affects_a_benchmark(benchmark, text, file):
+    assert affects(benchmark(text), file)
+
+
+JUDGED = """\
+benchmark:
+  name: maths
+  dataset: data.jsonl
+  metrics: [mean_reward]
+  depends: [prompts/*.txt]
+  scorers:
+    - type: llm-judge
+      model: {url: "http://127.0.0.1:9/v1", name: m}
+      scores: [{name: good, minimum: 0, maximum: 1}]
+      judge_check: {rows: labelled.jsonl, label: human}
+  reward: good
+"""
+
+
+def test_the_rows_that_check_a_judge_affect_a_benchmark(benchmark):
+    assert affects(benchmark(JUDGED), "labelled.jsonl")

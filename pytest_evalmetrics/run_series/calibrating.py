@@ -30,7 +30,7 @@ from pytest_evalmetrics.stats import normal_ppf
 from pytest_evalmetrics.sums import reaches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.evaluate import Evaluated
     from pytest_evalmetrics.model.comparison import ComparisonFacts
@@ -69,21 +69,15 @@ def calibrate(
     """
     benchmark = with_reward(benchmark)
     plan = plan_of(benchmark)
-    recorded: dict[str, Runs] = {}
-    if benchmark.spec.baseline is not None:
-        recorded = _recorded_runs(benchmark, plan, may_fail=bool(count), **reading)
+    recorded = _recorded_runs(benchmark, plan, may_fail=bool(count), **reading)
     several = recorded
     if count and benchmark.spec.runs:
         several = make_runs(benchmark, count, evaluate)
-    # one run shows no noise
-    if not several or any(len(runs) < 2 for runs in several.values()):
-        raise DataError(
-            "two runs of the unchanged system are needed, better ten", hint=_HOW
-        )
+    _refuse_single_runs(several)
+    runs_in_baseline = max(map(len, recorded.values()), default=1)
     lines: list[str] = []
     settings: dict[tuple[str, ...], str] = {}
     charts: list[dict[str, object]] = []
-    runs_in_baseline = max(map(len, recorded.values()), default=1)
     for agent, runs in several.items():
         shown = ""
         if len(several) > 1:
@@ -95,11 +89,7 @@ def calibrate(
             if metric.noise is None:
                 continue
             charts.append(_chart(metric, metric.noise, shown))
-            # of the newest run
-            attempts = int(np.median(runs[-1].counts))
-            for proposal in proposals.proposed(
-                benchmark, metric.text, metric.noise, attempts
-            ):
+            for proposal in _proposed(benchmark, metric.text, metric.noise, runs):
                 lines.append(f"  {proposal.why}")
                 proposal.add_to(settings)
     return lines, settings, charts
@@ -109,6 +99,8 @@ def _recorded_runs(
     benchmark: Benchmark, plan: metrics.Plan, *, may_fail: bool, **reading: Any
 ) -> dict[str, Runs]:
     """Return the runs of the baseline, by agent; none if it can't be read and may fail."""
+    if benchmark.spec.baseline is None:
+        return {}
     try:
         reference = reference_of(benchmark, plan, **reading)
     except EvalMetricsError:
@@ -119,6 +111,22 @@ def _recorded_runs(
     if reference is None:
         return {}
     return {**reference.runs}
+
+
+def _refuse_single_runs(several: Mapping[str, Runs]) -> None:
+    """Raise DataError where some agent has fewer than two runs, which show no noise."""
+    if not several or any(len(runs) < 2 for runs in several.values()):
+        raise DataError(
+            "two runs of the unchanged system are needed, better ten", hint=_HOW
+        )
+
+
+def _proposed(
+    benchmark: Benchmark, text: str, noise: Noise, runs: Runs
+) -> Iterator[proposals.Proposal]:
+    """Propose settings for a metric whose tasks have as many attempts as in the newest run."""
+    attempts = int(np.median(runs[-1].counts))
+    return proposals.proposed(benchmark, text, noise, attempts)
 
 
 class _MetricNoise(msgspec.Struct, frozen=True):

@@ -70,17 +70,13 @@ def _with_value(lines: list[str], edit: _Edit) -> str | None:
 
     None where the line of the key does not spell it as usual.
     """
-    benchmark = edit.benchmark
     key = edit.key
     depth = _depth_in_file(edit)
-    at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
-    line = lines[at]
+    at = edit.benchmark.line_of(*(key[:depth] or ("name",))) - 1
     new = f"{key[-1]}: {edit.value}"
-    if depth == 0:  # beside the name
-        if len(key) > 1:
-            new = f"{key[0]}: {{{new}}}"
-        lines.insert(at + 1, f"{' ' * line.index('name')}{new}")
-        return "\n".join(lines)
+    if depth == 0:
+        return _beside_name(lines, at, key, new)
+    line = lines[at]
     match = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
     if match is None:
         return None
@@ -90,11 +86,7 @@ def _with_value(lines: list[str], edit: _Edit) -> str | None:
         replaced = re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", edit.value, rest)
         lines[at] = head + replaced
     elif rest.startswith("{"):
-        others = rest[1:]
-        comma = ", "
-        if others.lstrip().startswith("}"):
-            comma = ""
-        lines[at] = f"{head}{{{new}{comma}{others}"
+        lines[at] = f"{head}{_first_in_braces(rest, new)}"
     elif rest and not rest.startswith("#"):
         lines[at] = f"{head}{{{new}}}"
     else:
@@ -102,3 +94,21 @@ def _with_value(lines: list[str], edit: _Edit) -> str | None:
         indent = following[: len(following) - len(following.lstrip())]
         lines.insert(at + 1, f"{indent}{new}")
     return "\n".join(lines)
+
+
+def _beside_name(lines: list[str], at: int, key: tuple[str, ...], new: str) -> str:
+    """Write a setting below the line of the benchmark's name."""
+    if len(key) > 1:
+        new = f"{key[0]}: {{{new}}}"
+    indent = " " * lines[at].index("name")
+    lines.insert(at + 1, f"{indent}{new}")
+    return "\n".join(lines)
+
+
+def _first_in_braces(braces: str, new: str) -> str:
+    """Write a setting as the first one in braces."""
+    others = braces[1:]
+    comma = ", "
+    if others.lstrip().startswith("}"):
+        comma = ""
+    return f"{{{new}{comma}{others}"

@@ -347,6 +347,12 @@ def test_a_reader_that_is_gone_ends_a_command_without_a_traceback(project, name)
         (["journal", "export"], "export needs FILE"),
         (["journal", "import"], "import needs FILE"),
         (["journal", "clear", "a.jsonl"], "clear takes no FILE"),
+        (["inspect", "a", "--label", "x"], "--label needs --to-parquet"),
+        (["init", "a", "--max-drop", "0"], "--max-drop: expected a number above 0"),
+        (["init", "a", "--max-drop", "inf"], "--max-drop: expected a number above 0"),
+        (["accept"], "the following arguments are required: --reason"),
+        (["baselines", "remove"], "invalid choice: 'remove' (choose from"),
+        (["schema", "baseline"], "invalid choice: 'baseline' (choose from"),
         (
             ["compare", "a.jsonl", "b.jsonl", "--direction", "up"],
             "invalid choice: 'up' (choose from",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from pytest_evalmetrics.scoring.door import (
     export_journal,
     import_journal,
 )
+from pytest_evalmetrics.session.workers import budget_file
 from pytest_evalmetrics.settings import journal_path, journal_url
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ def budget_of(config: pytest.Config) -> Budget | None:
     """Return the run's budget, which xdist's workers share through a file, or None."""
     limits = settings.budget(config)
     if limits and _BUDGET not in config.stash:
-        shared = getattr(config, "workerinput", {})
-        alone = (None, time.time())
-        path, started = shared.get(settings.SHARED_BUDGET, alone)
-        config.stash[_BUDGET] = Budget(limits, path and Path(path), started)
+        path, started = budget_file(config)
+        config.stash[_BUDGET] = Budget(limits, path, started)
     return config.stash.get(_BUDGET, None)
 
 

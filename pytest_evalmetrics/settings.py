@@ -41,8 +41,6 @@ POLICY = "evalmetrics_policy"
 BASELINES_FOLDER = "__baselines__"
 # the items before any selection
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()
-# the input of xdist's workers: the budget's file, and when the run began
-SHARED_BUDGET = "evalmetrics_budget"
 _JOURNAL_OPTIONS = {
     "evalmetrics_replay": "replay",
     "evalmetrics_refresh": "refresh",

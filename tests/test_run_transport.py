@@ -1,11 +1,9 @@
 """The run's client, journal and budget, and what is said of answers that are moved."""
 
 from contextlib import closing
-from types import MappingProxyType
 
 import pytest
 
-from pytest_evalmetrics import settings
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.run_transport import (
     ItemRuntime,
@@ -260,7 +258,7 @@ def test_all_benchmarks_of_a_run_share_its_budget(configured):
 def test_workers_count_in_the_file_that_they_share(configured, pytester):
     config = configured("--evalmetrics-budget", "5calls")
     path = pytester.path / "shared" / "budget.sqlite3"
-    config.workerinput = MappingProxyType({settings.SHARED_BUDGET: (str(path), 7.0)})
+    config.workerinput = {"evalmetrics_budget": (str(path), 7.0)}
     budget_of(config)
     assert path.is_file()
     close_transport(config)

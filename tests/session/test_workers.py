@@ -8,10 +8,10 @@ import pytest
 import xdist.plugin
 from execnet import XSpec
 
-from pytest_evalmetrics import settings
 from pytest_evalmetrics.session.evaluation_session import EvaluationSession
 from pytest_evalmetrics.session.workers import (
     WorkerHooks,
+    budget_file,
     place_of,
     remove_shared_folder,
     shared_folder,
@@ -156,8 +156,9 @@ def test_workers_share_one_file_and_one_start_of_a_budget(starting):
     nodes = [Node(), Node()]
     for node in nodes:
         hooks.pytest_configure_node(node)
-    first, second = (node.workerinput[settings.SHARED_BUDGET] for node in nodes)
+    first, second = (budget_file(WorkerConfig(node)) for node in nodes)
     assert first == second
+    assert first[0] is not None
 
 
 def test_a_budget_is_refused_where_workers_elsewhere_would_not_share_it(starting):

@@ -64,13 +64,13 @@ def with_confirmation(given: EvaluationInput) -> Evaluated:
     except EvalMetricsError as error:
         return _with_note(first, SecondRoundFailed(error.message))
     again = {_key(check): check for check in second.both.result.checks}
-    checks = tuple(
-        _decided(check, again.get(_key(check)), second.round)
-        if check.verdict.fails
-        else check
-        for check in first.result.checks
-    )
-    result = structs.replace(first.result, checks=checks)
+    checks = []
+    for check in first.result.checks:
+        decided = check
+        if check.verdict.fails:
+            decided = _decided(check, again.get(_key(check)), second.round)
+        checks.append(decided)
+    result = structs.replace(first.result, checks=tuple(checks))
     return structs.replace(first, result=result)
 
 
@@ -141,12 +141,7 @@ def _second_round(
     benchmark = given.benchmark
     samples = int(benchmark.spec.num_samples or 1)
     tasks = frozenset(map(str, (*worse, *controls)))
-    # the journal answers the rollouts of the first round, if it keeps any
-    is_kept = not _asks_anew(given)
-    most = 2 * samples if is_kept else samples
-    asked = _with_rollouts(benchmark, samples, most).but(num_samples=most)
-    drawn = score(structs.replace(given, benchmark=asked, only_tasks=tasks)).table
-    second = drawn.where(drawn.sample >= samples) if is_kept else drawn
+    second = _drawn_again(given, tasks, samples)
     rows = stages.rows
     merged = pool((rows.table, second))
     merged = structs.replace(
@@ -170,6 +165,19 @@ def _second_round(
     return _Second(both, round_)
 
 
+def _drawn_again(
+    given: EvaluationInput, tasks: frozenset[str], samples: int
+) -> RolloutTable:
+    """Draw as many rollouts of some tasks as in the first round."""
+    most = samples
+    if not _asks_anew(given):
+        # the journal answers the rollouts of the first round
+        most = 2 * samples
+    asked = _with_rollouts(given.benchmark, samples, most).but(num_samples=most)
+    drawn = score(structs.replace(given, benchmark=asked, only_tasks=tasks)).table
+    return drawn.where(drawn.sample >= most - samples)
+
+
 def _asks_anew(given: EvaluationInput) -> bool:
     """Check whether the journal has no answers of the first round."""
     is_new = given.runtime is not None and given.runtime.asks_anew
@@ -183,26 +191,33 @@ def _drop_of(
     tasks: frozenset[str],
 ) -> float | None:
     """Return by how much the tasks' mean reward is worse than in the baseline."""
+    means = _means_of_tasks(table, reward, tasks)
+    drops: list[float] = []
+    for pair, sign in pairs:
+        of_baseline = means_of(pair.rewards_baseline)
+        for task, before in zip(pair.tasks, of_baseline, strict=True):
+            if task in means:
+                drops.append(sign * (before - means[task]))
+    if not drops:
+        return None
+    return float(f"{sum(drops) / len(drops):.6g}")
+
+
+def _means_of_tasks(
+    table: RolloutTable, reward: str, tasks: frozenset[str]
+) -> dict[TaskId, float]:
+    """Return the mean reward of each of some tasks that has one."""
     numbers = table.scores.get(reward)
     if numbers is None:
-        return None
+        return {}
     is_known = ~np.isnan(numbers)
     counts = np.bincount(table.task[is_known], minlength=len(table.tasks))
     sums = np.bincount(table.task[is_known], numbers[is_known], len(table.tasks))
-    means = {
-        task: float(sums[place] / counts[place])
-        for place, task in enumerate(table.tasks)
-        if counts[place] and str(task) in tasks
-    }
-    drops = [
-        sign * (before - means[task])
-        for pair, sign in pairs
-        for task, before in zip(
-            pair.tasks, means_of(pair.rewards_baseline), strict=True
-        )
-        if task in means
-    ]
-    return float(f"{sum(drops) / len(drops):.6g}") if drops else None
+    means = {}
+    for place, task in enumerate(table.tasks):
+        if counts[place] and str(task) in tasks:
+            means[task] = float(sums[place] / counts[place])
+    return means
 
 
 def _with_rollouts(benchmark: Benchmark, least: int, most: int) -> Benchmark:
@@ -221,7 +236,9 @@ def _key(check: Check) -> tuple[str, str]:
 
 
 def _p_of(check: Check) -> float | None:
-    return None if check.comparison is None else check.comparison.p_adjusted
+    if check.comparison is None:
+        return None
+    return check.comparison.p_adjusted
 
 
 def _decided(check: Check, both: Check | None, round_: Confirmation) -> Check:

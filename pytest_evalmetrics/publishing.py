@@ -151,9 +151,9 @@ class RunResults:
         shown = [shown_below(path, invoked) for path in paths]
         if self._config.getoption("evalmetrics_accept_report") is not None:
             shown = []  # the files are gone with their folder
-        explained = {
-            name for item in failures for name in self._evaluated.get(item, ())
-        }
+        explained: set[str] = set()
+        for item in failures:
+            explained.update(self._evaluated.get(item, ()))
         reading = Reading(
             verbosity=verbosity, width=width, explained=frozenset(explained)
         )
@@ -200,8 +200,10 @@ class RunResults:
         lines: Lines = [(str(error), "red") for error in self._errors]
         if verbosity >= 0:
             lines += [(line, None) for line in calls_line(self._calls)]
-        elif remark := replayed_note(self._calls):
-            lines.append((f"note: {remark}", None))
+        else:
+            remark = replayed_note(self._calls)
+            if remark:
+                lines.append((f"note: {remark}", None))
         if report.deselected:  # xdist does not report it
             deselected = listed(report.deselected, 3)
             lines.append((f"note: deselected, and not evaluated: {deselected}", None))
@@ -279,8 +281,7 @@ class RunResults:
 
 def _fitted(lines: Iterable[tuple[str, str | None]], width: int | None) -> Lines:
     """Break lines that are wider than the terminal."""
-    return [
-        (text, colour)
-        for line, colour in lines
-        for text in shown_paragraph([line], width)
-    ]
+    fitted: Lines = []
+    for line, colour in lines:
+        fitted += [(text, colour) for text in shown_paragraph([line], width)]
+    return fitted

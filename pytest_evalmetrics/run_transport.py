@@ -75,9 +75,9 @@ class ItemRuntime:
         self._item = item
         self._label = label
         self._transport: Transport | None = None
-        self._mode = mode = JournalMode(settings.journal_mode(item.config))
-        self.replays = mode is JournalMode.REPLAY
-        self.asks_anew = mode in (JournalMode.REFRESH, JournalMode.OFF)
+        self._mode = JournalMode(settings.journal_mode(item.config))
+        self.replays = self._mode is JournalMode.REPLAY
+        self.asks_anew = self._mode in (JournalMode.REFRESH, JournalMode.OFF)
         self.budget = budget_of(item.config)
 
     def transport(self) -> Transport:
@@ -104,10 +104,11 @@ class ItemRuntime:
             )
 
     def usage(self) -> dict[str, object]:
-        """Return the usage of the benchmark's calls in this run."""
-        client = self._transport
-        usage = Usage() if client is None else client.usage.of(self._label)
-        return structs.asdict(usage) if usage.calls or usage.failed else {}
+        """Return the usage of the benchmark's calls in this run; empty without any."""
+        usage = self._usage()
+        if not usage.calls and not usage.failed:
+            return {}
+        return structs.asdict(usage)
 
     def warnings(self) -> list[str]:
         """Return the warnings of the run."""
@@ -116,8 +117,12 @@ class ItemRuntime:
         return list(self._transport.warnings)
 
     def _calls(self) -> int:
-        client = self._transport
-        return 0 if client is None else client.usage.of(self._label).calls
+        return self._usage().calls
+
+    def _usage(self) -> Usage:
+        if self._transport is None:
+            return Usage()
+        return self._transport.usage.of(self._label)
 
     def _cost(self) -> str:
         if self._transport is None:
@@ -156,13 +161,17 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
     try:
         with TemporaryDirectory() as folder:
             system, path = system_of(url)
-            copy = Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
+            name = "journal.jsonl"
+            if path.endswith(".gz"):
+                name = "journal.jsonl.gz"
+            copy = Path(folder, name)
             if system.exists(path):
                 system.get_file(path, str(copy))
                 count = import_journal(journal, copy)
             if writes and journal.is_file():
                 count = export_journal(journal, copy)
-                if parent := path.rpartition("/")[0]:
+                parent = path.rpartition("/")[0]
+                if parent:
                     system.makedirs(parent, exist_ok=True)
                 partial_copy = f"{path}.{uuid4().hex}"
                 system.put_file(str(copy), partial_copy)
@@ -181,7 +190,9 @@ def journal_answer(
 ) -> str:
     """Show, copy or empty the project's journal, or another one; return what to print."""
     base = config.invocation_params.dir
-    journal = journal_path(config) if other is None else base / other
+    journal = journal_path(config)
+    if other is not None:
+        journal = base / other
     if action == "clear":
         return f"{many(clear_journal(journal), 'answer')} dropped\n"
     if file is not None and action == "export":
@@ -209,10 +220,12 @@ def prepare_asked(config: pytest.Config) -> list[str]:
         if config.getoption("evalmetrics_journal_clear"):
             count = clear_journal(journal)
             lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
-        if (source := config.getoption("evalmetrics_journal_import")) is not None:
+        source = config.getoption("evalmetrics_journal_import")
+        if source is not None:
             count = import_journal(journal, config.invocation_params.dir / source)
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
-        if url := journal_url(config):
+        url = journal_url(config)
+        if url is not None:
             count = _shared(config, url, writes=False)
             lines.append(f"journal: {many(count, 'new answer')} from {url}")
     except EvalMetricsError as error:
@@ -224,10 +237,12 @@ def export_asked(config: pytest.Config) -> list[str]:
     """Export the journal, if an option asks for it; return lines to print."""
     lines = []
     base = config.invocation_params.dir
-    if url := journal_url(config):
+    url = journal_url(config)
+    if url is not None:
         count = _shared(config, url, writes=True)
         lines.append(f"journal: {many(count, 'answer')} shared at {url}")
-    if (target := config.getoption("evalmetrics_journal_export")) is not None:
+    target = config.getoption("evalmetrics_journal_export")
+    if target is not None:
         count = export_journal(journal_path(config), base / target)
         lines.append(f"journal: {many(count, 'answer')} exported to {target}")
     return lines

@@ -412,6 +412,7 @@ def _validate_engine(config: pytest.Config) -> None:
         )
 
 
+_CURRENCY = 3  # letters of a currency's name, such as usd
 _UNITS = {  # units of a budget: the limited quantity, its name, the factor
     "call": ("requests", "call", 1),
     "token": ("tokens", "token", 1),
@@ -425,19 +426,31 @@ def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
     limits: dict[str, tuple[float, str]] = {}
     text = config.getoption("evalmetrics_budget") or ""
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(
-            r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower()
-        )
-        number, unit = (float(match[1]), match[2]) if match else (0.0, "")
-        currency = ("cost" if len(unit) == 3 else "", unit, 1)  # usd
-        kind, word, factor = _UNITS.get(unit.removesuffix("s"), currency)
-        if not number or not kind or kind in limits:
+        kind, limit, words = _limit_of(part)
+        if not kind or kind in limits:
             why = f"{part!r} is not a limit, or a second one of its kind"
             wanted = "expected such as 5usd,2e6tokens,1000calls,30min"
             raise pytest.UsageError(f"--evalmetrics-budget {text}: {why}; {wanted}")
-        plural = "s" if kind != "cost" and number != 1 else ""
-        limits[kind] = number * factor, f"{number:.12g} {word}{plural}"
+        limits[kind] = (limit, words)
     return limits
+
+
+def _limit_of(part: str) -> tuple[str, float, str]:
+    """Return what a part of a budget limits, to how much, and its words; "" for no limit."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower())
+    if match is None:
+        return "", 0.0, ""
+    number = float(match[1])
+    unit = match[2]
+    known = _UNITS.get(unit.removesuffix("s"))
+    if number == 0 or (known is None and len(unit) != _CURRENCY):
+        return "", 0.0, ""
+    if known is None:
+        return "cost", number, f"{number:.12g} {unit}"
+    kind, word, factor = known
+    if number != 1:
+        word += "s"
+    return kind, number * factor, f"{number:.12g} {word}"
 
 
 def journal_mode(config: pytest.Config) -> str:
@@ -456,24 +469,29 @@ def journal_path(config: pytest.Config) -> Path:
         if option.endswith(("/", os.sep)) or path.is_dir():
             return path / "journal.log"
         return path
-    if (named := _from_root(config, "evalmetrics_journal_path")) is not None:
+    named = _from_root(config, "evalmetrics_journal_path")
+    if named is not None:
         return named
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
     folder = config.rootpath / ".pytest_cache" / "d" / "evalmetrics"
-    with suppress(OSError):
-        folder = folder if cache is None else Path(cache.mkdir("evalmetrics"))
+    if cache is not None:
+        with suppress(OSError):
+            folder = Path(cache.mkdir("evalmetrics"))
     return folder / "journal.log"
 
 
 def journal_url(config: pytest.Config) -> str | None:
     """Return the URL of the exported journal that jobs share, or None."""
     option = config.getoption("evalmetrics_journal")
-    return option if option and "://" in option else None
+    if option and "://" in option:
+        return str(option)
+    return None
 
 
 def history_path(config: pytest.Config) -> Path | None:
     """Return the file of the history; None if none is kept."""
-    if option := config.getoption("evalmetrics_history"):
+    option = config.getoption("evalmetrics_history")
+    if option:
         return config.invocation_params.dir / str(option)
     return _from_root(config, "evalmetrics_history")
 
@@ -491,10 +509,14 @@ def baseline_age(config: pytest.Config) -> int:
 def output_prefix(config: pytest.Config) -> str:
     """Return what every artifact's path starts with: /ci/evalmetrics/ or /ci/results/run1_."""
     option = config.getoption("evalmetrics_output")
-    base = config.rootpath if option is None else config.invocation_params.dir
+    base = config.rootpath
+    if option is not None:
+        base = config.invocation_params.dir
     value = option or str(config.getini("evalmetrics_output"))
-    is_folder = value.endswith(("/", os.sep)) or (base / value).is_dir()
-    return f"{base / value}{os.sep if is_folder else '_'}"
+    path = base / value
+    if value.endswith(("/", os.sep)) or path.is_dir():
+        return f"{path}{os.sep}"
+    return f"{path}_"
 
 
 def reporter_names(config: pytest.Config) -> list[str] | None:
@@ -512,4 +534,6 @@ def accepted_reason(config: pytest.Config) -> str:
 
 def _from_root(config: pytest.Config, setting: str) -> Path | None:
     path = str(config.getini(setting))
-    return config.rootpath / path if path else None
+    if not path:
+        return None
+    return config.rootpath / path

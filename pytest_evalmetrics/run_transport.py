@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,6 @@ from pytest_evalmetrics.scoring.door import (
     export_journal,
     import_journal,
 )
-from pytest_evalmetrics.session.workers import budget_file
 from pytest_evalmetrics.settings import journal_path, journal_url
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def budget_of(config: pytest.Config) -> Budget | None:
     """Return the run's budget, which xdist's workers share through a file, or None."""
     limits = settings.budget(config)
     if limits and _BUDGET not in config.stash:
-        path, started = budget_file(config)
+        path, started = settings.shared_budget(config) or (None, time.time())
         config.stash[_BUDGET] = Budget(limits, path, started)
     return config.stash.get(_BUDGET, None)
 

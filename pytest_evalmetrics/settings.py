@@ -38,6 +38,8 @@ COMMAND = pytest.StashKey[bool]()
 # the folders of baselines that a run came by
 BASELINES = pytest.StashKey["list[Path]"]()
 POLICY = "evalmetrics_policy"
+# the input of xdist's workers: the budget's file, and when the run began
+SHARED_BUDGET = "evalmetrics_budget"
 BASELINES_FOLDER = "__baselines__"
 # the items before any selection
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()
@@ -365,6 +367,15 @@ def starts_workers(config: pytest.Config) -> bool:
     distribution = getattr(config.option, "dist", "no")
     workers = getattr(config.option, "tx", [])
     return distribution != "no" and bool(workers)
+
+
+def shared_budget(config: pytest.Config) -> tuple[Path, float] | None:
+    """Return the file in which all workers count what they use, and when the run began."""
+    given = getattr(config, "workerinput", {})
+    if SHARED_BUDGET not in given:
+        return None
+    path, started = given[SHARED_BUDGET]
+    return Path(path), started
 
 
 def is_benchmark_file(name: str, config: pytest.Config) -> bool:

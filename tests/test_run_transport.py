@@ -19,6 +19,7 @@ from pytest_evalmetrics.scoring.transport.journal_file import (
     PaidAnswer,
     create_journal,
 )
+from pytest_evalmetrics.settings import SHARED_BUDGET
 
 JOURNAL = "answers.log"
 
@@ -258,7 +259,7 @@ def test_all_benchmarks_of_a_run_share_its_budget(configured):
 def test_workers_count_in_the_file_that_they_share(configured, pytester):
     config = configured("--evalmetrics-budget", "5calls")
     path = pytester.path / "shared" / "budget.sqlite3"
-    config.workerinput = {"evalmetrics_budget": (str(path), 7.0)}
+    config.workerinput = {SHARED_BUDGET: (str(path), 7.0)}
     budget_of(config)
     assert path.is_file()
     close_transport(config)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_evalmetrics import settings
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _FOLDER = pytest.StashKey[Path]()
 _WORKERS_FOLDER = "evalmetrics_folder"
-_BUDGET = "evalmetrics_budget"  # its file, and when the run began
 _NUMBER = "evalmetrics_number"  # of a worker, among those that run at a time
 _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
 _UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
@@ -60,7 +61,7 @@ class WorkerHooks:
             budget = str(Path(folder, "budget.sqlite3"))
             node.workerinput |= {
                 _WORKERS_FOLDER: folder,
-                _BUDGET: (budget, self._started),
+                settings.SHARED_BUDGET: (budget, self._started),
             }
         elif self._config.getoption("evalmetrics_budget"):
             raise pytest.UsageError(
@@ -108,15 +109,6 @@ def hand_over(
     output: dict[str, object] = getattr(config, "workeroutput", {})
     output[_UNUSED] = unused
     output[_REQUIRED] = required
-
-
-def budget_file(config: pytest.Config) -> tuple[Path | None, float]:
-    """Return the file in which workers count what they use, if any, and the run's start."""
-    given = getattr(config, "workerinput", {})
-    if _BUDGET not in given:
-        return None, time.time()
-    path, started = given[_BUDGET]
-    return Path(path), started
 
 
 # -- the selection of a worker ---------------------------------------------------------------

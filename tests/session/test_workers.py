@@ -11,14 +11,13 @@ from execnet import XSpec
 from pytest_evalmetrics.session.evaluation_session import EvaluationSession
 from pytest_evalmetrics.session.workers import (
     WorkerHooks,
-    budget_file,
     place_of,
     remove_shared_folder,
     shared_folder,
     take_selection,
     worker_of,
 )
-from pytest_evalmetrics.settings import starts_workers
+from pytest_evalmetrics.settings import shared_budget, starts_workers
 
 CHECK = "def test_{name}(evalmetrics): evalmetrics.check([1.0], thresholds={{'mean_reward': '>= 1'}})\n"
 
@@ -156,9 +155,9 @@ def test_workers_share_one_file_and_one_start_of_a_budget(starting):
     nodes = [Node(), Node()]
     for node in nodes:
         hooks.pytest_configure_node(node)
-    first, second = (budget_file(WorkerConfig(node)) for node in nodes)
+    first, second = (shared_budget(WorkerConfig(node)) for node in nodes)
     assert first == second
-    assert first[0] is not None
+    assert first is not None
 
 
 def test_a_budget_is_refused_where_workers_elsewhere_would_not_share_it(starting):

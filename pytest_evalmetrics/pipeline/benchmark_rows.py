@@ -166,14 +166,20 @@ def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
     written = "\n".join(map(str, table.tasks))
     if hide(written) == written:
         return chosen
-    hidden: list[str] = []
+    hidden = [hide(str(task)) for task in table.tasks]
+    taken = {str(task) for task in table.tasks} & set(hidden)
     count = 0
-    for task in table.tasks:
-        name = hide(str(task))
-        if name != str(task):
-            count += 1
-            name = f"{name} ({count})" if name in hidden else name
-        hidden.append(name)
+    for at, task in enumerate(table.tasks):
+        if hidden[at] == str(task):
+            continue
+        count += 1
+        number = count
+        name = hidden[at]
+        while name in taken:
+            name = f"{hidden[at]} ({number})"
+            number += 1
+        taken.add(name)
+        hidden[at] = name
     places = {name: at for at, name in enumerate(sorted(hidden))}
     order = np.array([places[name] for name in hidden], np.int64)[table.task]
     read_as = np.arange(len(table)) if table.read_as is None else table.read_as

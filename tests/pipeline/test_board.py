@@ -63,7 +63,7 @@ def score(board, index, value, why="", scorer=EXACT):
     board.scored(row(index), scorer, scores, why, from_journal=False)
 
 
-def lack(board, index, kind, words="no number", scorer=EXACT, hint=None):
+def lack(board, index, kind, words="no number", *, scorer=EXACT, hint=None):
     board.lacks(row(index), scorer.scores, RowError(kind, words, hint=hint), words)
 
 

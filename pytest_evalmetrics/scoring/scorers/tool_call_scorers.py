@@ -134,9 +134,7 @@ def _share(made: Mapping[str, object] | None, wanted: Mapping[str, object]) -> f
 
 
 def _is_same(made: object, wanted: object) -> bool:
-    """Check whether two values of an argument are the same text, or written the same way."""
-    if type(made) is str and type(wanted) is str:
-        return made == wanted
+    """Check whether two values of an argument are written the same way."""
     return _text(made) == _text(wanted)
 
 

@@ -10,6 +10,7 @@ from scoring.scorers.own_functions import ITEM
 
 from pytest_evalmetrics import register_scorer
 from pytest_evalmetrics.errors import DataError, RegistryError, RowError
+from pytest_evalmetrics.model.notes import Remark
 
 HERE = "scoring.scorers.own_functions"
 
@@ -121,3 +122,100 @@ def test_a_plain_function_does_not_hold_the_loop_up_and_runs_once_at_a_time():
         return await asyncio.wait_for(both, 20)
 
     assert [each.scores for each in asyncio.run(run())] == [{"slow": 1}, {"slow": 2}]
+
+
+class Made:
+    """What a factory gives: a scorer of some score, with what it states."""
+
+    def __init__(self, scores, **stated):
+        self.scores = scores
+        self.__dict__.update(stated)
+
+    def score(self, at):
+        return {name: len(at.item) for name in self.scores}
+
+
+def registered(name, made):
+    """Register a scorer of the user's own under a name, once; give its entry."""
+
+    @register_scorer(f"test-functions-{name}")
+    def factory():
+        return made
+
+    return entry(type=f"test-functions-{name}")
+
+
+class Scoreless:
+    scores = ("x",)
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "message", "hint"),
+    [
+        ("scoreless", Scoreless(), "has no method score", None),
+        (
+            "text",
+            Made("accuracy"),
+            "does not say what it gives: its `scores` is 'accuracy'",
+            'write scores = ("accuracy",) in its class',
+        ),
+        (
+            "none",
+            Made(()),
+            "does not say what it gives: its `scores` is ()",
+            'write scores = ("accuracy",) in its class',
+        ),
+        (
+            "numbers",
+            Made((1,)),
+            "does not say what it gives: its `scores` is (1,)",
+            'write scores = ("accuracy",) in its class',
+        ),
+        (
+            "other-score",
+            Made(("a", "b"), directions={"c": "lower"}),
+            "has directions = {'c': 'lower'}, expected one of its scores, a, b, and",
+            None,
+        ),
+        (
+            "other-way",
+            Made(("a",), directions={"a": "up"}),
+            "has directions = {'a': 'up'}, expected one of its scores, a, and",
+            None,
+        ),
+    ],
+)
+def test_a_scorer_that_does_not_say_what_it_gives_is_refused(name, made, message, hint):
+    with pytest.raises(RegistryError) as raised:
+        make(registered(name, made))
+    assert message in raised.value.message
+    assert raised.value.hint == hint
+
+
+def test_what_a_scorer_states_is_kept():
+    made = Made(("a", "b"), directions={"a": "lower"}, notes=("mind this",))
+    scorer = make(registered("stating", made))
+    assert scorer.scores == ("a", "b")
+    assert scorer.directions == {"a": "lower"}
+    assert scorer.notes == (Remark("mind this"),)
+    assert scorer.foreign
+    assert not scorer.calls
+
+
+def test_a_class_is_not_the_function_of_a_scorer():
+    with pytest.raises(RegistryError) as raised:
+        make(spec("Called"))
+    assert raised.value.hint == f"a class is named by its type: `type: {HERE}:Called`"
+
+
+def test_keys_that_a_factory_does_not_take_are_named():
+    @register_scorer("test-functions-keys")
+    def factory(*, limit):
+        return Made(("a",), limit=limit)
+
+    assert make(entry(type="test-functions-keys", limit=2)).scores == ("a",)
+    with pytest.raises(
+        DataError, match="can't be made of its keys: TypeError"
+    ) as raised:
+        make(entry(type="test-functions-keys", limt=2))
+    assert raised.value.hint.startswith("its keys are the arguments of ")

@@ -248,6 +248,7 @@ BROKEN = {
         (TOPIC, "reference_topics", [], "bad-reference_topics"),
         (TOPIC, "reference_topics", "a", "bad-reference_topics"),
         (TOPIC, "reference_topics", [1], "bad-reference_topics"),
+        (TOPIC, "reference_topics", ["a", " "], "bad-reference_topics"),
         (TOPIC, "user_input", [], "bad-user_input"),
         (TOPIC, "user_input", 3, "bad-user_input"),
         (TOPIC, "user_input", ["a"], "bad-user_input"),

@@ -100,3 +100,10 @@ def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text):
 def test_a_text_without_digits_has_no_number(text):
     row = recorded({"left": text, "right": 1})
     assert refusal(spec(), row).startswith("no-number")
+
+
+def test_the_side_without_a_number_is_named():
+    row = recorded({"left": "1", "right": "none"})
+    assert refusal(spec(), row) == (
+        'no-number: the right value is "none", expected a text with a number'
+    )

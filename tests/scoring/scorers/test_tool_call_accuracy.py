@@ -58,6 +58,13 @@ def score(item, spec=STRICT):
         # texts are compared
         ([ai({"name": "book", "args": {"id": "7"}})], [B], 1, 1),
         ([ai({"name": "book", "args": {"id": 7.0}})], [B], 0, 0),
+        ([ai(B)], [{"name": "book", "args": {"id": "7"}}], 1, 1),
+        (
+            [ai({"name": "f", "args": {"x": {"b": 1, "a": [2]}}})],
+            [{"name": "f", "args": {"x": {"a": [2], "b": 1}}}],
+            1,
+            1,
+        ),
         ([ai({"name": "Book", "args": {"id": 7}})], [B], 0, 0),
     ],
 )

@@ -9,6 +9,7 @@ import sys
 import pytest
 from forked import completed
 
+from pytest_evalmetrics.commands import main
 from pytest_evalmetrics.commands.testpaths import with_path
 
 ROWS = [
@@ -38,13 +39,6 @@ def test_a_reward_that_is_named_is_recorded(results):
     assert done.returncode == 0
     assert "fields: {task: question, reward: grade}" in written(results)
     assert (results.path / "__baselines__/results.bench/results.json").exists()
-
-
-def test_without_it_nothing_is_recorded(results):
-    done = init(results)
-    assert done.returncode == 1
-    assert "Nothing is recorded yet. Fill in:" in done.stdout
-    assert not (results.path / "__baselines__").exists()
 
 
 def test_a_task_that_is_named_is_taken(results):
@@ -82,28 +76,6 @@ def test_one_process_is_enough_whatever_the_configuration_adds(results):
 
 
 # -- what a bare pytest collects -------------------------------------------------------------
-
-
-def test_nothing_is_said_of_a_file_that_a_bare_pytest_collects(results):
-    done = init(results, "--reward", "grade")
-    assert "testpaths" not in done.stdout
-    *_, above, last = done.stdout.splitlines()
-    assert above == "More of it: evalmetrics power results.bench.yaml"
-    assert last.startswith("Commit results.bench.yaml and __baselines__.")
-
-
-def test_that_a_bare_pytest_passes_over_the_file_is_said(results):
-    results.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
-    done = init(results, "--reward", "grade")
-    assert "A bare pytest does not collect it: testpaths is tests." in done.stdout
-
-
-def test_the_file_is_added_to_testpaths_on_request(results):
-    results.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
-    (results.path / "tests").mkdir()
-    done = init(results, "--reward", "grade", "--add-to-testpaths")
-    assert "results.bench.yaml is among testpaths of pytest.ini now" in done.stdout
-    results.run().assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +147,105 @@ def test_a_decision_is_changed_in_place(results):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 def test_what_is_no_decision_is_asked_for_again(results):
-    shown = on_a_terminal(results, ["colour red\n", "reward grade\n", "\n"])
-    assert "expected one of rows, task, reward, max-drop, and a value" in shown
+    shown = on_a_terminal(
+        results, ["colour red\n", "max-drop big\n", "task \n", "reward grade\n", "\n"]
+    )
+    # a name that is none, and a name without a value
+    assert shown.count("expected one of rows, task, reward, max-drop, and a value") == 2
+    assert "max-drop: expected a number, such as 0.05" in shown
     assert "reward: grade" in written(results)
+
+
+# -- what is printed, in this process --------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to work in, with results."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    save_results(tmp_path, ROWS)
+    configure(tmp_path)
+    return tmp_path
+
+
+def save_results(folder, rows):
+    (folder / "results.json").write_text(json.dumps({"results": rows}))
+
+
+def configure(folder, *lines):
+    # pytest's plugin collects garbage five times at the end of each run
+    fast = "addopts = -p no:unraisableexception"
+    (folder / "pytest.ini").write_text("\n".join(["[pytest]", fast, *lines, ""]))
+
+
+def printed(capsys, *arguments):
+    """Write a benchmark file; give the exit status and the lines."""
+    status = main(["init", "results.json", *arguments])
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_open_lines_are_named_with_what_comes_then(here, capsys):
+    status, lines = printed(capsys)
+    assert status == 1
+    assert not (here / "__baselines__").exists()
+    assert lines[-3:] == [
+        "Nothing is recorded yet. Fill in:",
+        "  results.bench.yaml:12: reward: ?  # grade (0/1, 50 % are 1) or score (0..0.725)?",
+        "Then record the baseline: pytest results.bench.yaml --evalmetrics-update",
+    ]
+
+
+def test_what_is_not_recorded_is_said_with_the_way_to_record_it(here, capsys):
+    save_results(here, ROWS[:2])
+    status, lines = printed(capsys, "--reward", "grade")
+    assert status == 1
+    assert lines[-1] == (
+        "results.bench.yaml is written, and no baseline is recorded: change what is said "
+        "above, then: pytest results.bench.yaml --evalmetrics-update"
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_recorded_is_said_with_what_the_gates_detect(capsys):
+    status, lines = printed(capsys, "--reward", "grade")
+    assert status == 0
+    start = lines.index("results.bench.yaml:")
+    assert lines[start + 1] == "# written by evalmetrics init"
+    (detected,) = [line for line in lines if line.startswith("What its gates detect")]
+    assert (
+        detected == "What its gates detect with 80 % power, over 30 tasks x 1 rollout:"
+    )
+    assert lines[-2:] == [
+        "More of it: evalmetrics power results.bench.yaml",
+        "Commit results.bench.yaml and __baselines__. From now on: pytest results.bench.yaml",
+    ]
+
+
+def test_a_file_below_testpaths_is_collected_by_a_bare_pytest(here, capsys):
+    configure(here, "testpaths = other .")
+    _, lines = printed(capsys, "--reward", "grade")
+    assert lines[-2] == "More of it: evalmetrics power results.bench.yaml"
+
+
+def test_a_file_beside_testpaths_is_said_to_be_passed_over(here, capsys):
+    configure(here, "testpaths = tests evals")
+    _, lines = printed(capsys, "--reward", "grade")
+    assert lines[-2] == (
+        "A bare pytest does not collect it: testpaths is tests evals. Add "
+        "results.bench.yaml to testpaths of pytest's configuration, or move the file."
+    )
+
+
+def test_a_file_is_added_to_testpaths_on_request_alone(here, capsys):
+    configure(here, "testpaths = tests")
+    _, lines = printed(capsys, "--reward", "grade", "--add-to-testpaths")
+    assert lines[-2] == "results.bench.yaml is among testpaths of pytest.ini now"
+    assert "testpaths = tests results.bench.yaml\n" in (here / "pytest.ini").read_text()
+
+
+def test_rows_that_can_not_be_read_are_an_error(here, capsys):
+    (here / "results.json").write_text("[")
+    assert main(["init", "results.json"]) == 2
+    assert "results.json" in capsys.readouterr().err
+    assert not (here / "results.bench.yaml").exists()

@@ -94,8 +94,8 @@ class _Entry(msgspec.Struct, frozen=True):
     @property
     def place(self) -> str:
         """The place, relative to the root folder of the run."""
-        if self.level == 0 or not self.file:
-            return origin(self.target) if self.level else "the built-in one"
+        if not self.file:
+            return origin(self.target)
         path = Path(self.file)
         if Scope.active and path.is_relative_to(Scope.active.root):
             path = path.relative_to(Scope.active.root)

@@ -581,3 +581,18 @@ def test_a_constant_number_that_the_other_run_lacks_is_asked_about(capsys):
     write_run("other.jsonl", [1, 0] * 20, "grade")
     assert main(["compare", "all.jsonl", "other.jsonl"]) == 2
     assert "the reward is not clear: score (always 1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--alpha", "--max-drop"])
+def test_an_option_with_a_wrong_value_is_named_as_an_option(option, capsys):
+    asked = ("before.jsonl", "after.jsonl", *ASKED)
+    assert main(["compare", *asked, option, "-7"]) == 2
+    error = capsys.readouterr().err
+    key = option.removeprefix("--").replace("-", "_")
+    assert error.startswith(f"evalmetrics compare: {key}: ")
+    assert "baseline" not in error
+
+
+def test_of_fields_that_are_named_nothing_is_said(capsys):
+    main(["compare", "before.jsonl", "after.jsonl", *ASKED])
+    assert capsys.readouterr().err == ""

@@ -255,6 +255,36 @@ def test_a_module_of_a_parent_package_is_found(project):
     assert before != after
 
 
+def test_a_module_beside_is_found(project):
+    (project / "my_package/scores.py").write_text(
+        "from . import letters\n\n\ndef score(row):\n    return letters.of(row)\n"
+    )
+    importlib.invalidate_caches()
+    importlib.import_module("my_package.scores")
+    before, after = hash_with(
+        project,
+        "my_package/letters.py",
+        "return 7",
+        "return 70",
+        "my_package.scores:score",
+    )
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    "first", ["my_broken import clean", "my_settings import SIZE as clean"]
+)
+def test_what_is_imported_behind_a_broken_or_known_module_counts(project, first):
+    (project / "my_broken.py").write_text("def clean(:\n")
+    text = (
+        "import my_settings\n\n\ndef score(row):\n"
+        f"    from {first}\n    from my_late import late\n"
+        "    return late(row) + my_settings.SIZE\n"
+    )
+    before, after = hashes_around(project, text, "my_late.py", "return 5", "return 50")
+    assert before != after
+
+
 def test_what_is_installed_counts_by_its_name_alone(project):
     """It has a version of its own, which is recorded elsewhere."""
     text = "import msgspec\n\n\ndef score(row):\n    return msgspec.json\n"

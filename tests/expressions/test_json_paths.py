@@ -34,6 +34,13 @@ def test_the_first_match(query, match):
     assert JsonPath(query).first(ANSWER) == match
 
 
+def test_nothing_matches_in_what_is_nested_too_deeply():
+    nested = {"v": 1}
+    for _ in range(100_000):
+        nested = [nested]
+    assert JsonPath("$..v").first(nested) == (False, None)
+
+
 @pytest.mark.parametrize(
     "query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"]
 )

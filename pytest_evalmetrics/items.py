@@ -597,7 +597,7 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     turns = []
     for item in _of_this_worker(session):
         benchmark = as_asked(config, item.benchmark)
-        if _takes_turns(benchmark.spec):
+        if takes_turns(benchmark.spec):
             store = _store(item, benchmark.spec, in_test=False)
             given = _input(item, benchmark, store, asked)
             turns.append((given, names_for(item, benchmark.file)))
@@ -620,7 +620,7 @@ def _of_this_worker(session: pytest.Session) -> list[BenchmarkItem]:
     return benchmarks[number::workers]
 
 
-def _takes_turns(spec: BenchmarkSpec) -> bool:
+def takes_turns(spec: BenchmarkSpec) -> bool:
     """Whether a benchmark draws its rollouts in rounds, which the journal keeps."""
     if not spec.runs or spec.skip is not False or spec.forgets:
         return False

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evalmetrics import items
+from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import DataError, GateFailed
 from pytest_evalmetrics.model.reasons import HookFailed
 from pytest_evalmetrics.model.results import BenchmarkResult, Check
@@ -180,3 +181,50 @@ def test_a_plan_shows_each_benchmark(collected):
     assert is_good
     assert any(f"{FILE}::one" in line for line in lines)
     assert any(f"{FILE}::two" in line for line in lines)
+
+
+# -- which benchmarks share a budget in turns ------------------------------------------------
+
+ASKED = """\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  model: {url: "http://127.0.0.1:9/v1", name: m}
+  prompt_template: "{{ question }}"
+  num_samples: {min: 1, max: 4, stop: early}
+  scorers: [{type: exact_match, reference: "{{ item.answer }}"}]
+  thresholds: {mean_reward: ">= 0.5"}
+"""
+RECORDED = """\
+benchmark:
+  name: a
+  rollouts: runs.jsonl
+  num_samples: 4
+  thresholds: {mean_reward: ">= 0.5"}
+"""
+MODEL = """\
+  model: {url: "http://127.0.0.1:9/v1", name: m}
+  prompt_template: "{{ question }}"
+"""
+FORGOTTEN = ASKED.replace(MODEL, '  target: "agent:ask"\n')
+SKIPPED = ASKED.replace("  name: a\n", "  name: a\n  skip: true\n")
+AT_ONCE = ASKED.replace("{min: 1, max: 4, stop: early}", "4")
+
+
+@pytest.mark.parametrize(
+    ("text", "takes_turns"),
+    [
+        (ASKED, True),
+        (RECORDED, False),
+        (FORGOTTEN, False),
+        (SKIPPED, False),
+        (AT_ONCE, False),
+    ],
+)
+def test_benchmarks_whose_answers_are_kept_between_rounds_take_turns(
+    tmp_path, text, takes_turns
+):
+    path = tmp_path / FILE
+    path.write_text(text, encoding="utf-8")
+    (benchmark,) = load_benchmarks(path, shown=FILE, scorers_known=True)
+    assert items.takes_turns(benchmark.spec) is takes_turns

@@ -2,6 +2,9 @@
 
 import pytest
 
+from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.listing import explained, listed
+
 CONFTEST = """
 from pytest_evalmetrics import register_metric, register_reporter, register_scorer
 
@@ -238,3 +241,61 @@ def test_a_model_that_refuses_connections_is_reported_at_its_key(project):
     result.stdout.fnmatch_lines(
         ["INCONCLUSIVE  x.bench.yaml:3: *refused the connection"]
     )
+
+
+# -- the list and the explanations themselves ------------------------------------------------
+
+
+def test_each_kind_of_names_stands_apart():
+    lines = listed().split("\n")
+    headings = [place for place, line in enumerate(lines) if line.endswith(")")]
+    headings = [place for place in headings if not lines[place].startswith(" ")]
+    assert [lines[place].partition(" (")[0] for place in headings] == [
+        "metrics",
+        "types of metrics",
+        "scorers",
+        "loaders",
+        "reporters",
+        "gate rules",
+    ]
+    assert [lines[place - 1] for place in headings[1:]] == [""] * 5
+
+
+def test_names_and_descriptions_stand_in_columns():
+    lines = listed().split("\n")
+    exact = next(line for line in lines if line.startswith("  exact "))
+    practical = next(line for line in lines if line.startswith("  practical "))
+    assert exact.index("Any drop") == practical.index("A drop")
+
+
+def test_another_spelling_of_a_scorer_is_not_listed_again():
+    lines = listed().split("\n")
+    spelled = [line for line in lines if line.startswith(("  exact-", "  exact_"))]
+    assert len(spelled) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("pass_rat", "pass_rate"), ("praktical", "practical")]
+)
+def test_an_unknown_name_is_guessed_among_all_kinds(name, meant):
+    with pytest.raises(RegistryError) as unknown:
+        explained(name)
+    assert str(unknown.value) == (
+        f"there is nothing named {name!r}: did you mean {meant!r}?\n"
+        "  evalmetrics list prints what there is"
+    )
+
+
+def test_a_rule_is_explained_with_how_it_is_written():
+    assert explained("exact") == (
+        "exact: gate rule\n\n"
+        "  It fails: any drop: for a benchmark without noise.\n\n"
+        "  written as baseline: {rule: exact}, or for one metric below baseline: metrics:\n\n"
+        "  from: built-in"
+    )
+
+
+def test_a_name_of_two_kinds_is_explained_as_both():
+    scorer, type_of_metric = explained("f1").split("\n\nf1: ")
+    assert scorer.startswith("f1: scorer\n")
+    assert type_of_metric.startswith("type of metric\n")

@@ -170,6 +170,13 @@ def test_a_first_benchmark_needs_rollouts(pytester):
         plugin.pytest_cmdline_main(config)
 
 
+def test_the_command_init_says_its_own_name(pytester, capsys):
+    config = pytester.parseconfig("--evalmetrics-init", "gone.jsonl")
+    config.stash[settings.COMMAND] = True
+    assert plugin.pytest_cmdline_main(config) == 2
+    assert capsys.readouterr().err.startswith("evalmetrics init: ")
+
+
 def test_a_mistake_in_the_policy_stops_before_anything_begins(pytester):
     config = pytester.parseconfig("-o", "evalmetrics_policy=needed=safety")
     with pytest.raises(pytest.UsageError, match="needed"):

@@ -263,3 +263,18 @@ def test_workers_count_in_the_file_that_they_share(configured, pytester):
     budget_of(config)
     assert path.is_file()
     close_transport(config)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("journal.jsonl.gz", b"\x1f\x8b"), ("journal.jsonl", b"{")],
+)
+def test_a_shared_journal_is_packed_if_its_name_says_so(
+    configured, journal, pytester, name, begins
+):
+    pytest.importorskip("fsspec")
+    journal(1)
+    url = f"{pytester.path.as_uri()}/shared/{name}"
+    export_asked(configured("-o", f"evalmetrics_journal_path={JOURNAL}", journal=url))
+    packed = (pytester.path / "shared" / name).read_bytes()
+    assert packed.startswith(begins)

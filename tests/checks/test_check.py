@@ -288,3 +288,55 @@ def test_one_benchmark_that_can_t_be_judged_makes_the_error_one_of_data(project)
         project.write(f"{name}.yaml", text)
     project.write("test_x.py", TOGETHER)
     project.run().assert_outcomes(passed=3)
+
+
+LONG = """\
+def test_long(evalmetrics):
+    evalmetrics.check(
+        [
+            0.1,
+            0.2,
+            0.3,
+            0.4,
+            0.5,
+            0.6,
+        ],
+        thresholds={"mean_reward": ">= 0.9"},
+    )
+
+def test_helped(evalmetrics):
+    evalmetrics.check(
+        [0.1], thresholds={"mean_reward": ">= 0.9"}
+    )
+"""
+
+
+def calls_shown(result):
+    """Return the lines of calls, by the test whose call it is."""
+    calls = {}
+    for line in result.outlines:
+        if ": in test_" in line:
+            shown = calls.setdefault(line.rpartition(" ")[2], [])
+        elif line.startswith("> "):
+            shown.append(line[2:].strip())
+    return calls
+
+
+def test_eight_lines_of_a_long_call_are_shown_and_all_of_a_short_one(project):
+    project.write("test_x.py", LONG)
+    calls = calls_shown(project.run())
+    assert calls["test_long"] == [
+        "evalmetrics.check(",
+        "[",
+        "0.1,",
+        "0.2,",
+        "0.3,",
+        "0.4,",
+        "0.5,",
+        "0.6,",
+    ]
+    assert calls["test_helped"] == [
+        "evalmetrics.check(",
+        '[0.1], thresholds={"mean_reward": ">= 0.9"}',
+        ")",
+    ]

@@ -1,0 +1,115 @@
+"""The gate of slices, from rollouts to a check."""
+
+import numpy as np
+import pytest
+from comparison.making import make_pair, rule
+
+from pytest_evalmetrics.comparison import ComparisonInput, slices_of
+from pytest_evalmetrics.gates.slice_gate import SlicesToTest, check_slices
+from pytest_evalmetrics.model.bounds import SlicesBound
+from pytest_evalmetrics.model.reasons import DependentRollouts, WorseSlices
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+
+
+def tasks(passed, of):
+    return [[1.0]] * passed + [[0.0]] * (of - passed)
+
+
+# 40 tasks in German and 40 in English
+LABELS = np.array([0] * 40 + [1] * 40)
+
+
+def agent_of(german, english, *, name="", before=40, rule_name="practical", **settings):
+    """Make an agent of whose tasks so many pass now; `before` of 40 did in each language."""
+    pair = make_pair(tasks(before, 40) * 2, tasks(german, 40) + tasks(english, 40))
+    whole = ComparisonInput(pair=pair, rule=rule(rule_name, **settings), gate_id="g")
+    slices = tuple(slices_of(whole, "lang", ["de", "en"], LABELS))
+    return SlicesToTest(agent=name, slices=slices, alpha=0.01, line=7)
+
+
+def checked(*agents, **settings):
+    return check_slices(agents, **settings)
+
+
+def test_a_slice_that_got_worse_fails_by_its_name():
+    (check,) = checked(agent_of(20, 40))
+    assert check.verdict is Verdict.FAIL
+    assert (check.gate, check.name, check.line) == (Gate.BASELINE, "slices", 7)
+    assert check.value == 1
+    (reason,) = check.reasons
+    assert isinstance(reason, WorseSlices)
+    assert (reason.count, reason.of) == (1, 2)
+    (worse,) = reason.slices
+    assert worse.name == "mean_reward[lang=de]"
+    assert (worse.before, worse.now) == (1.0, 0.5)
+    assert (worse.tasks, worse.worse) == (40, 20)
+    assert worse.worst == tuple(str(task) for task in range(20, 30))
+    assert worse.p < 0.0012
+
+
+def test_slices_that_are_the_same_pass():
+    (check,) = checked(agent_of(40, 40))
+    assert check.verdict is Verdict.PASS
+    assert (check.value, check.reasons) == (0, ())
+
+
+def test_a_slice_that_got_better_passes():
+    (check,) = checked(agent_of(40, 20, before=20))
+    assert check.verdict is Verdict.PASS
+
+
+def test_slices_share_twelve_percent_of_the_level():
+    (check,) = checked(agent_of(40, 40))
+    assert check.bound == SlicesBound(0.0012)
+    (check,) = checked(agent_of(40, 40), benchmarks=2)
+    assert check.bound == SlicesBound(0.0006)
+
+
+def test_many_benchmarks_share_the_level_of_slices():
+    few = agent_of(27, 40)
+    assert checked(few)[0].verdict is Verdict.FAIL
+    assert checked(few, benchmarks=1_000_000)[0].verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("max_drop", "verdict"), [(0.5, Verdict.FAIL), (0.51, Verdict.PASS)]
+)
+def test_a_drop_that_does_not_matter_to_the_rule_passes(max_drop, verdict):
+    (check,) = checked(agent_of(20, 40, max_drop=max_drop))
+    assert check.verdict is verdict
+
+
+def test_a_rule_that_tests_alone_fails_any_drop_that_is_proven():
+    (check,) = checked(agent_of(20, 40, max_drop=0.9, rule_name="statistical"))
+    assert check.verdict is Verdict.FAIL
+
+
+def test_a_slice_that_lost_everything_fails_whatever_drop_matters():
+    (check,) = checked(agent_of(0, 40, max_drop=2.0))
+    assert check.verdict is Verdict.FAIL
+
+
+def test_each_agent_has_a_check_of_its_own_slices():
+    worse, same = checked(agent_of(20, 40, name="a"), agent_of(40, 40, name="b"))
+    assert (worse.agent, worse.verdict) == ("a", Verdict.FAIL)
+    assert (same.agent, same.verdict) == ("b", Verdict.PASS)
+
+
+def test_the_check_says_how_a_change_is_accepted():
+    (check,) = checked(agent_of(40, 40), acceptance=Acceptance.HISTORY)
+    assert check.acceptance is Acceptance.HISTORY
+    assert checked(agent_of(40, 40))[0].acceptance is Acceptance.SNAPSHOT
+
+
+def test_without_agents_there_is_no_check():
+    assert checked() == []
+
+
+def test_no_slice_is_in_doubt_where_tasks_prove_it():
+    (check,) = checked(agent_of(20, 20))
+    assert check.verdict is Verdict.FAIL
+    assert not any(isinstance(reason, DependentRollouts) for reason in check.reasons)
+    assert [one.name for one in check.reasons[0].slices] == [
+        "mean_reward[lang=de]",
+        "mean_reward[lang=en]",
+    ]

@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.comparison import (
     AllLost,
     FewUnits,
     Independence,
+    NoiseSource,
     RuleName,
     TestResult,
     Untestable,
@@ -598,3 +599,29 @@ def test_a_benchmark_file_and_the_list_name_the_built_in_rules():
 def test_no_rule_has_the_name_of_a_built_in_one(name):
     with pytest.raises(RegistryError, match=f"the gate rule '{name}' is built in"):
         register_gate_rule(name)
+
+
+def collapsed(p, **changed):
+    """A collapse of ten tasks, with these numbers."""
+    pair = make_pair([[1.0]] * 10, [[0.0]] * 10)
+    return decide(structs.replace(compared(pair), blind=None, **changed), p)
+
+
+@pytest.mark.parametrize(
+    ("source", "runs", "fails"),
+    [
+        (NoiseSource.DECLARED, 1, True),
+        (NoiseSource.DECLARED, 2, False),
+        (NoiseSource.HISTORY, 1, False),
+    ],
+)
+def test_noise_that_only_the_file_states_excuses_no_collapse(source, runs, fails):
+    decision = collapsed(
+        0.5, noise_source=source, runs=runs, p_tasks=0.001, p_rollouts=math.nan
+    )
+    assert (decision.verdict is FAIL) is fails
+
+
+def test_rollouts_prove_a_collapse_against_one_run_alone():
+    assert collapsed(0.5, p_rollouts=0.001, runs=1).verdict is FAIL
+    assert collapsed(0.5, p_rollouts=0.001, runs=3).verdict is not FAIL

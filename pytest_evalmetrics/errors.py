@@ -34,7 +34,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pluggy import HookCaller
 
@@ -210,13 +210,17 @@ def position_in_hook(
     hook: HookCaller, error: BaseException
 ) -> tuple[PurePath, int] | None:
     """Return the file and line of a user's hook that raised; None for an error elsewhere."""
+    return position_in([found.function for found in hook.get_hookimpls()], error)
+
+
+def position_in(
+    functions: Iterable[Callable[..., object]], error: BaseException
+) -> tuple[PurePath, int] | None:
+    """Return the file and line of the function that raised; None for an error elsewhere."""
     from inspect import unwrap  # only where something is wrong
     from traceback import walk_tb
 
-    codes = set()
-    for implementation in hook.get_hookimpls():
-        function = unwrap(implementation.function)
-        codes.add(getattr(function, "__code__", None))
+    codes = {getattr(unwrap(function), "__code__", None) for function in functions}
     position = None
     for frame, line in walk_tb(error.__traceback__):
         if frame.f_code in codes:

@@ -61,9 +61,12 @@ def _failed_registration(config: pytest.Config) -> RegistryError | None:
 def hook_failure(error: BaseException, config: pytest.Config) -> str:
     """Locate a failure of the hook that registers names; return "" for another failure."""
     from pytest_evalmetrics.baselines.files import shown_below
-    from pytest_evalmetrics.errors import position_in_hook
+    from pytest_evalmetrics.errors import position_in
 
-    position = position_in_hook(config.hook.pytest_evalmetrics_register, error)
+    # a conftest.py whose registration fails is a plugin, and no implementation yet
+    plugins = config.pluginmanager.get_plugins()
+    hooks = [getattr(plugin, _HOOK) for plugin in plugins if hasattr(plugin, _HOOK)]
+    position = position_in(hooks, error)
     if position is None:
         return ""
     file, line = position

@@ -13,8 +13,10 @@ Ranks within tasks: van Elteren 1960; trimmed means: Tukey and McLaughlin 1963.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
@@ -27,6 +29,7 @@ from pytest_evalmetrics.model.comparison import TypicalDrop
 if TYPE_CHECKING:
     from pytest_evalmetrics.comparison.inputs import TaskDamage
     from pytest_evalmetrics.comparison.noise_scale import NoiseScale
+    from pytest_evalmetrics.comparison.run_noise import Runs
     from pytest_evalmetrics.model.comparison import Floats, PairedMetric
 
 # of a metric's level, that this test takes beside it: both together keep the limit
@@ -140,17 +143,47 @@ def _ranks(pair: PairedMetric) -> tuple[Floats, Floats]:
     return ranks[: len(before.numbers)], ranks[len(before.numbers) :]
 
 
+class _Shift(msgspec.Struct, frozen=True, kw_only=True):
+    """By how much most tasks moved, and what shows how much runs differ in that."""
+
+    drop: float  # an amount, or the log of a factor
+    se: float
+    stated_sd: float | None  # of runs, as the file states it
+    runs: Runs | None
+    scale: NoiseScale
+
+
 def _with_run_noise(damage: TaskDamage, drop: float, log_p: float) -> float:
     """Return p with noise between runs, where it is known.
 
     Such noise shifts all tasks by an amount or by a factor: what is less sure counts.
     """
-    by_amounts = _with_noise_of_amounts(damage, drop, log_p)
-    return max(by_amounts, _with_noise_of_factors(damage, log_p))
+    given = damage.given
+    if given.run_noise is None and given.runs is None:
+        return stats.p_of_log(log_p)
+    of_amounts = _shift_by_an_amount(damage, drop)
+    of_factors = _shift_by_a_factor(damage)
+    p = _p_with_noise(damage, of_amounts, log_p)
+    if of_factors is None:
+        return p
+    return max(p, _p_with_noise(damage, of_factors, log_p))
 
 
-def _with_noise_of_factors(damage: TaskDamage, log_p: float) -> float:
-    """Return p where each task moves in proportion; 0 where that is not known.
+def _shift_by_an_amount(damage: TaskDamage, drop: float) -> _Shift:
+    """Measure the shift in the unit of the metric."""
+    given = damage.given
+    stated = given.run_noise
+    return _Shift(
+        drop=drop,
+        se=stats.trimmed_mean(damage.values).se,
+        stated_sd=None if stated is None else stated * _usual_value(damage),
+        runs=None if given.runs is None else given.runs.typical,
+        scale=_scale(damage, drop),
+    )
+
+
+def _shift_by_a_factor(damage: TaskDamage) -> _Shift | None:
+    """Measure the shift of tasks that each move in proportion; None where that is not known.
 
     Of tasks of all sizes, the amounts of such a shift differ as noise of tasks would.
     """
@@ -158,73 +191,47 @@ def _with_noise_of_factors(damage: TaskDamage, log_p: float) -> float:
     runs = None if given.runs is None else given.runs.typical_logs
     ratios = _log_damage(damage)
     if ratios is None or (given.run_noise is None and runs is None):
-        return 0.0
+        return None
     typical = stats.trimmed_mean(ratios)
-    if not typical.mean > 0:
-        return 1.0
-    if given.run_noise is not None:
-        return with_stated_noise(
-            given.run_noise,
-            runs,
-            drop=typical.mean,
-            log_p=log_p,
-            se=typical.se,
-            alpha=damage.alpha,
-            level=LEVEL,
-            scale=OF_AMOUNTS,
-        ).p
-    assert runs is not None  # noqa: S101 - else the noise is stated
-    return with_run_noise(
-        runs,
+    return _Shift(
         drop=typical.mean,
-        log_p=log_p,
         se=typical.se,
+        stated_sd=given.run_noise,
+        runs=runs,
+        scale=OF_AMOUNTS,
+    )
+
+
+def _p_with_noise(damage: TaskDamage, shift: _Shift, log_p: float) -> float:
+    """Return p of a shift beside noise between runs; 1 where nothing shows that noise."""
+    if not shift.drop > 0:
+        return 1.0
+    if shift.stated_sd is not None:
+        with_noise = partial(with_stated_noise, shift.stated_sd, shift.runs)
+    elif shift.runs is not None:
+        with_noise = partial(with_run_noise, shift.runs)
+    else:
+        return 1.0
+    noise = with_noise(
+        drop=shift.drop,
+        log_p=log_p,
+        se=shift.se,
         alpha=damage.alpha,
         level=LEVEL,
-        scale=OF_AMOUNTS,
-    ).p
+        scale=shift.scale,
+    )
+    return noise.p
 
 
 def _log_damage(damage: TaskDamage) -> Floats | None:
     """Return the factor by which each task got worse; None where values are not positive."""
     before = damage.pair.baseline
     now = damage.pair.current
-    if before is None or now is None or not (before > 0).all() or not (now > 0).all():
+    if before is None or now is None:
+        return None
+    if not (before > 0).all() or not (now > 0).all():
         return None
     return np.asarray(damage.sign * np.log(before / now))
-
-
-def _with_noise_of_amounts(damage: TaskDamage, drop: float, log_p: float) -> float:
-    given = damage.given
-    runs = None if given.runs is None else given.runs.typical
-    se = stats.trimmed_mean(damage.values).se
-    scale = _scale(damage, drop)
-    if given.run_noise is not None:
-        noise = with_stated_noise(
-            given.run_noise * _usual_value(damage),
-            runs,
-            drop=drop,
-            log_p=log_p,
-            se=se,
-            alpha=damage.alpha,
-            level=LEVEL,
-            scale=scale,
-        )
-        return noise.p
-    if given.runs is None:
-        return stats.p_of_log(log_p)
-    if runs is None:
-        return 1.0
-    noise = with_run_noise(
-        runs,
-        drop=drop,
-        log_p=log_p,
-        se=se,
-        alpha=damage.alpha,
-        level=LEVEL,
-        scale=scale,
-    )
-    return noise.p
 
 
 def _scale(damage: TaskDamage, drop: float) -> NoiseScale:

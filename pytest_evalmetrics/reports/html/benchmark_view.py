@@ -569,7 +569,7 @@ def history_of(
 _TEXT = 2_000  # characters
 
 
-class Room(msgspec.Struct, frozen=True):
+class Limits(msgspec.Struct, frozen=True):
     """How much of each kind a page shows."""
 
     metrics: int
@@ -578,8 +578,8 @@ class Room(msgspec.Struct, frozen=True):
     sources: int
 
 
-_ROOM = Room(metrics=200, checks=400, notes=50, sources=100)
-_SHORT = Room(metrics=8, checks=4, notes=2, sources=2)
+_WHOLE = Limits(metrics=200, checks=400, notes=50, sources=100)
+_SHORT = Limits(metrics=8, checks=4, notes=2, sources=2)
 
 
 class AgentCounts(msgspec.Struct, frozen=True):
@@ -688,23 +688,23 @@ def about(
     """Describe a benchmark without its tasks; `short` keeps little but the reasons of failures."""
     checks = list(result.checks)
     if short:
-        room = _SHORT
+        limits = _SHORT
         checks.sort(key=lambda check: _SEVERITY[check.verdict])
         history = HistoryView()
     else:
-        room = _ROOM
+        limits = _WHOLE
         history = history_of(result, runs, metrics)
     notes = [note[:_TEXT] for note in _notes(result)]
     view = BenchmarkView(
         description=result.description[:_TEXT],
         line=result.line,
         agents=tuple(map(_counts, _agents(result))),
-        metrics=tuple(metrics[: room.metrics]),
-        more_metrics=max(0, len(metrics) - room.metrics),
-        checks=tuple(_check(result, check) for check in checks[: room.checks]),
-        notes=tuple(notes[: room.notes]),
-        sources=result.sources[: room.sources],
-        more_sources=max(0, len(result.sources) - room.sources),
+        metrics=tuple(metrics[: limits.metrics]),
+        more_metrics=max(0, len(metrics) - limits.metrics),
+        checks=tuple(_check(result, check) for check in checks[: limits.checks]),
+        notes=tuple(notes[: limits.notes]),
+        sources=result.sources[: limits.sources],
+        more_sources=max(0, len(result.sources) - limits.sources),
         flips=result.flips,
         separators=result.separators,
         judges=result.judges,

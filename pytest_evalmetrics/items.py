@@ -185,7 +185,7 @@ class BenchmarkItem(RunsAgain, pytest.Item):
 
     def runtest(self) -> None:
         """Evaluate the benchmark."""
-        sharing = _benchmarks_sharing(self.session)
+        sharing = benchmarks_sharing(self.session)
         if self.benchmark.spec.runs:
             _share_budget(self.session, sharing)
         asked = AskedOf(detailed=self.detailed, benchmarks=sharing)
@@ -225,7 +225,7 @@ def _unaffected_reason(config: pytest.Config, benchmark: Benchmark) -> str:
     return unaffected_reason(benchmark, changes)
 
 
-def _benchmarks_sharing(session: pytest.Session) -> int:
+def benchmarks_sharing(session: pytest.Session) -> int:
     """Count the benchmarks that share one level: all that are compared, or each its own."""
     if session.config.getini("evalmetrics_family") == "run":
         return sum(map(_is_compared, session.items))
@@ -684,7 +684,7 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
-    sharing = _benchmarks_sharing(session)
+    sharing = benchmarks_sharing(session)
     for item in _benchmarks(session):
         with names_for(item):
             powers, of_item = _planned(item, sharing)

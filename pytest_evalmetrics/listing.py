@@ -94,7 +94,7 @@ def _described_rules() -> dict[str, str]:
 
 def _section(kind: str, described: Mapping[str, str], count: int) -> list[str]:
     """List the names of a kind, each with a line."""
-    wide = min(max(map(len, described), default=0), _WIDE)
+    wide = min(max(map(len, described)), _WIDE)
     rows = [f"  {name.ljust(wide)}  {line}" for name, line in described.items()]
     return [f"{kind} ({count})", *rows, ""]
 

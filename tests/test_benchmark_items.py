@@ -228,3 +228,30 @@ def test_benchmarks_whose_answers_are_kept_between_rounds_take_turns(
     path.write_text(text, encoding="utf-8")
     (benchmark,) = load_benchmarks(path, shown=FILE, scorers_known=True)
     assert items.takes_turns(benchmark.spec) is takes_turns
+
+
+# -- which benchmarks share the chance of a false alarm --------------------------------------
+
+COMPARED = """\
+defaults: {rollouts: runs.jsonl}
+benchmarks:
+  - {name: one, baseline: true}
+  - {name: two, baseline: {max_drop: 0.1}}
+  - {name: three, thresholds: {mean_reward: ">= 0.5"}}
+"""
+
+
+@pytest.mark.parametrize(("family", "sharing"), [("benchmark", 1), ("run", 2)])
+def test_the_compared_benchmarks_of_a_run_share_it_where_the_setting_says_so(
+    collected, family, sharing
+):
+    one, *_ = collected(COMPARED, "-o", f"evalmetrics_family={family}")
+    assert items.benchmarks_sharing(one.session) == sharing
+
+
+def test_a_test_with_the_fixture_may_compare_and_another_one_does_not(
+    pytester, collected
+):
+    pytester.makepyfile("def test_a(evalmetrics): ...\ndef test_b(): ...")
+    one, *_ = collected(COMPARED, "-o", "evalmetrics_family=run")
+    assert items.benchmarks_sharing(one.session) == 3

@@ -113,6 +113,7 @@ def test_a_name_is_explained_in_place_of_a_run(answered):
     ("arguments", "title"),
     [
         (["--evalmetrics-schema"], "benchmark"),
+        (["--evalmetrics-schema", "benchmark"], "benchmark"),
         (["--evalmetrics-schema", "report"], "report"),
     ],
 )

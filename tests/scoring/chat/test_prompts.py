@@ -135,3 +135,71 @@ def test_without_the_extra_the_place_of_the_prompt_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pytest_evalmetrics.expressions", None)
     with pytest.raises(EvalMetricsError, match="a prompt_template needs"):
         compile_prompt("{{ q }}")
+
+
+def function(name, arguments="{}"):
+    return {"name": name, "arguments": arguments}
+
+
+@pytest.mark.parametrize(
+    ("call", "sent"),
+    [
+        (
+            {"id": "c7", "name": "f", "args": {"x": "ü"}},
+            {"id": "c7", "type": "function", "function": function("f", '{"x": "ü"}')},
+        ),
+        (
+            {"name": "f", "arguments": '{"x":1}'},
+            {"type": "function", "function": function("f", '{"x":1}'), "id": "call_1"},
+        ),
+        (
+            {"name": "f"},
+            {"type": "function", "function": function("f"), "id": "call_1"},
+        ),
+        (
+            {"id": "c7", "function": function("f")},
+            {"id": "c7", "function": function("f")},
+        ),
+    ],
+)
+def test_a_call_is_written_as_openais_api_has_it(call, sent):
+    (message,) = ask("{{ x }}", x=[{"role": "assistant", "tool_calls": [call]}])
+    assert message == {"role": "assistant", "tool_calls": [sent]}
+
+
+def test_results_answer_the_calls_that_they_name_and_else_the_first_that_waits():
+    calls = [{"name": name, "args": {}} for name in ("a", "b", "c")]
+    talk = [
+        {"role": "assistant", "tool_calls": calls},
+        {"role": "tool", "content": "of b", "tool_call_id": "call_2"},
+        {"role": "tool", "content": "of a"},
+        {"role": "tool", "content": "of c"},
+        {"role": "tool", "content": "of nothing"},
+    ]
+    messages = ask("{{ x }}", x=talk)
+    assert [message.get("tool_call_id") for message in messages] == [
+        None,
+        "call_2",
+        "call_1",
+        "call_3",
+        None,
+    ]
+
+
+def test_a_message_without_calls_has_no_empty_list_of_them():
+    assert ask("{{ x }}", x=[{**USER, "tool_calls": []}]) == [USER]
+
+
+def test_parts_of_a_content_are_sent_as_they_are():
+    parts = [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}]
+    assert ask(["{{ x }}"], x=[{"role": "user", "content": parts}]) == [
+        {"role": "user", "content": parts}
+    ]
+
+
+def test_a_content_that_is_no_text_says_how_to_make_it_one():
+    with pytest.raises(RowError, match="expected text") as raised:
+        ask(["{{ x }}"], x=[{"role": "user", "content": {"a": 1}}])
+    assert raised.value.hint == (
+        'make it text: "{{ column | string }}" or "{{ column | tojson }}"'
+    )

@@ -54,6 +54,12 @@ def test_a_message_of_anthropics_is_read():
     reply = read_reply(messages(thought, block, call, stop_reason="tool_use"))
     assert reply.text == "4"
     assert reply.reasoning == "why"
+    assert reply.message == {
+        "role": "assistant",
+        "content": "4",
+        "tool_calls": [CALLED],
+        "reasoning_content": "why",
+    }
     assert reply.tool_calls == (CALLED,)
     assert reply.finish_reason == "tool_calls"
 

@@ -74,7 +74,7 @@ def calibrate(
     if count and benchmark.spec.runs:
         several = make_runs(benchmark, count, evaluate)
     _refuse_single_runs(several)
-    runs_in_baseline = max(map(len, recorded.values()), default=1)
+    against_several = any(len(runs) > 1 for runs in recorded.values())
     lines: list[str] = []
     settings: dict[tuple[str, ...], str] = {}
     charts: list[dict[str, object]] = []
@@ -84,7 +84,9 @@ def calibrate(
             shown = agent
             lines.append(f"agent {agent}")
         lines += _flaky_tasks(benchmark, runs)
-        for metric in _metrics_of(benchmark, plan, runs, runs_in_baseline):
+        for metric in _metrics_of(
+            benchmark, plan, runs, against_several=against_several
+        ):
             lines += _described(benchmark, metric)
             if metric.noise is None:
                 continue
@@ -152,7 +154,7 @@ class _MetricNoise(msgspec.Struct, frozen=True):
 
 
 def _metrics_of(
-    benchmark: Benchmark, plan: metrics.Plan, runs: Runs, runs_in_baseline: int
+    benchmark: Benchmark, plan: metrics.Plan, runs: Runs, *, against_several: bool
 ) -> Iterator[_MetricNoise]:
     """Measure the noise of each gated metric between the runs of one agent."""
     alone = _with_one_other(benchmark, plan, runs)
@@ -172,7 +174,7 @@ def _metrics_of(
         noise = Noise(
             values=values,
             tasks=math.sqrt(variance_of_difference / 2),
-            pooled=runs_in_baseline > 1 and plan.names.bind(text).unbiased,
+            pooled=against_several and plan.names.bind(text).unbiased,
             is_rate=on_unit and declarations.may_be_rate(benchmark.spec, text),
             sign=rule_of(benchmark, text, bounded=on_unit).sign,
         )
@@ -297,10 +299,10 @@ def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
 def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
     """Name the tasks that pass and fail, the most uneven ones first."""
     table = pool(runs)
-    rewards = table.scores.get(benchmark.spec.reward, np.empty(0))
-    passed = reaches(rewards, benchmark.spec.pass_threshold)
-    if not len(passed):
+    rewards = table.scores.get(benchmark.spec.reward)
+    if rewards is None or not len(rewards):
         return
+    passed = reaches(rewards, benchmark.spec.pass_threshold)
     passes = np.bincount(table.task, passed, len(table.tasks)).astype(int)
     rest = np.minimum(passes, table.counts - passes)
     shares = rest / table.counts

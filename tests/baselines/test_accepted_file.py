@@ -4,6 +4,9 @@ import shutil
 
 import pytest
 
+from pytest_evalmetrics.baselines.accepted_file import read_accepted
+from pytest_evalmetrics.errors import BaselineError
+
 ENTRY = (
     "- benchmark: math.bench.yaml::math\n"
     "  metric: mean_reward\n"
@@ -80,7 +83,7 @@ def test_an_entry_for_another_benchmark_accepts_nothing(main):
 
 @pytest.mark.parametrize(
     "text",
-    ["level: 1\n", "- {benchmark: a}\n", "- {\n", "- [1]\n", ENTRY + "  level2: 1\n"],
+    ["- {benchmark: a}\n", "- {\n"],
 )
 def test_a_file_that_is_no_list_of_entries_is_refused(main, text):
     main.rollouts(WORSE)
@@ -104,3 +107,35 @@ def test_a_history_begins_anew_with_an_accepted_level(project):
     assert project.run(history).ret == 0
     (project.path / "evalmetrics-accepted.yaml").unlink()
     assert project.run(history).ret == 0
+
+
+def test_accepted_changes_are_read_in_this_process(tmp_path):
+    (tmp_path / "evalmetrics-accepted.yaml").write_text(
+        "- {benchmark: a.yaml::math, metric: mean_reward, level: 0.71, reason: prompt}\n"
+    )
+    (accepted,) = read_accepted(tmp_path)
+    assert accepted.benchmark == "a.yaml::math"
+    assert accepted.level == 0.71
+
+
+def test_a_project_without_the_file_accepts_nothing(tmp_path):
+    assert read_accepted(tmp_path) == ()
+
+
+def test_a_file_that_is_no_yaml_is_refused_in_a_line(tmp_path):
+    (tmp_path / "evalmetrics-accepted.yaml").write_text("- {benchmark: [")
+    with pytest.raises(BaselineError) as refused:
+        read_accepted(tmp_path)
+    assert refused.value.message.startswith("it can't be read: while parsing")
+    assert "\n" not in refused.value.message
+    assert refused.value.hint.startswith("write a list of entries such as {benchmark: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["level: 1\n", "- {benchmark: a}\n", "- [1]\n", ENTRY + "  level2: 1\n"]
+)
+def test_entries_that_lack_or_exceed_what_is_known_are_refused(tmp_path, text):
+    (tmp_path / "evalmetrics-accepted.yaml").write_text(text)
+    with pytest.raises(BaselineError) as refused:
+        read_accepted(tmp_path)
+    assert refused.value.file == "evalmetrics-accepted.yaml"

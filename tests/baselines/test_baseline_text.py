@@ -194,6 +194,10 @@ def test_the_line_of_a_merge_conflict_is_named():
     )
 
 
+def test_a_merge_conflict_behind_an_empty_line_is_in_the_second():
+    assert refusal_of("\n<<<<<<< HEAD\n").line == 2
+
+
 def test_the_line_of_what_is_not_json_is_named():
     error = refusal_of('{\n  "a": oops\n}\n')
     assert error.line == 2

@@ -239,8 +239,9 @@ def test_attempts_are_those_of_the_newest_run(folder):
     assert lines[-1].endswith("; now 4")
 
 
-def test_a_reward_that_is_no_rate_has_no_drop_that_is_too_small(folder):
-    lines, _, _ = folder.calibrated(100 * rewards_of(STEADY))
+@pytest.mark.parametrize("factor", [2.5, 100])
+def test_a_reward_that_is_no_rate_has_no_drop_that_is_too_small(folder, factor):
+    lines, _, _ = folder.calibrated(factor * rewards_of(STEADY))
     assert "'no drop at p < 0.01 (practical)'" in lines[3]
 
 

@@ -97,6 +97,13 @@ def test_two_runs_that_are_alike_show_no_change_at_all():
     assert p == 1
 
 
+def test_a_rate_of_1_is_a_rate_like_one_below():
+    levels = (1.0, 1.0, 1.0, 0.5, 0.5)
+    _, p = worse([table([value] * TASKS) for value in levels])
+    _, p_below = worse([table([value - 0.001] * TASKS) for value in levels])
+    assert p == pytest.approx(p_below, rel=1e-6)
+
+
 def test_a_rise_is_worse_where_less_is_better():
     text, _ = worse(series(-0.1, -0.1, 0.2, 0.2, 0.2), rule=LOWER)
     assert text.startswith("wed is the first worse run")

@@ -127,6 +127,12 @@ def calibrated(benchmark, count=4):
     return calibrate(benchmark, count=count, evaluate=System())
 
 
+def test_runs_are_made_where_the_baseline_can_not_be_read(online):
+    benchmark = online("  metrics: [mean_reward]\n  baseline: {rollouts: gone.jsonl}\n")
+    lines, _, _ = calibrate(benchmark, count=4, evaluate=System(), snapshot=None)
+    assert lines[1].endswith(" in 4 runs")
+
+
 def test_one_run_shows_no_noise(online):
     with pytest.raises(DataError) as refused:
         calibrated(online(), count=1)

@@ -5,6 +5,7 @@ import json
 import msgspec
 from stages.making import against, benchmark, given, write_rows
 
+from pytest_evalmetrics.baselines.document import render, stamped
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.changes import RolloutsOfTasks
 from pytest_evalmetrics.model.comparison import TaskGroup
@@ -246,3 +247,50 @@ def test_a_benchmark_whose_tasks_are_all_in_quarantine_can_not_be_judged(tmp_pat
     check = only(result.checks, Gate.DATA)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert check.reasons[0].words.startswith("every task is in quarantine")
+
+
+def recorded_snapshot(folder, **provenance):
+    """Record the rollouts of a benchmark as its baseline."""
+    asked = benchmark(folder, "metrics: [mean_reward]\nbaseline: true")
+    baseline = evaluated(asked, baseline=Snapshot(), updates=True).baseline
+    provenance = msgspec.structs.replace(baseline.provenance, **provenance)
+    baseline = msgspec.structs.replace(baseline, provenance=provenance)
+    return asked, Snapshot(text=render(stamped(baseline)))
+
+
+def test_when_and_why_its_baseline_was_recorded_is_kept(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 0]] * 10)
+    asked, snapshot = recorded_snapshot(
+        tmp_path, recorded="2026-05-04T10:00:00Z", reason="a shorter prompt"
+    )
+    outcome = evaluated(asked, baseline=snapshot)
+    assert outcome.recorded == "2026-05-04T10:00:00Z"
+    assert outcome.reason == "a shorter prompt"
+
+
+def test_a_baseline_that_does_not_say_when_and_why_has_no_time_and_reason(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 0]] * 10)
+    asked, snapshot = recorded_snapshot(tmp_path)
+    outcome = evaluated(asked, baseline=snapshot)
+    assert (outcome.recorded, outcome.reason) == ("", "")
+
+
+def test_a_result_is_of_the_file_in_its_id_unless_another_is_named(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path)
+    assert evaluated(asked).result.file == "math.bench.yaml"
+    assert evaluated(asked, file="test_it.py").result.file == "test_it.py"
+
+
+def test_a_benchmark_that_is_expected_to_fail_says_so(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    assert evaluated(benchmark(tmp_path, "xfail: later")).result.xfail
+    assert not evaluated(benchmark(tmp_path)).result.xfail
+
+
+def test_an_advisory_gate_fails_no_run_unless_the_policy_requires_it(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[0]])
+    keys = "tier: advisory\nthresholds: {mean_reward: '>= 0.5'}"
+    asked = benchmark(tmp_path, keys)
+    assert evaluated(asked).result.passed
+    assert not evaluated(asked, is_required=True).result.passed

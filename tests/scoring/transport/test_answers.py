@@ -54,6 +54,8 @@ NO_JSON = [
         "an HTML page",
     ),
     (raw(b"\n<!DOCTYPE HTML>", None), "html", "an HTML page"),
+    (raw(b"<p>Log in</p>", "text/html"), "html", "an HTML page"),
+    (raw(b"<p>Log in</p>", "Application/XHTML+XML"), "html", "an HTML page"),
     (raw(b"<!doctype html>", "text/plain"), "html", "an HTML page"),
     (
         raw(b"0.5", "text/plain"),
@@ -93,6 +95,30 @@ def test_what_is_no_answer_is_that_rows_error_and_not_kept(
         client.ask()
     assert (error.value.kind, error.value.attempts) == (kind, 1)
     assert not client.ask().from_journal
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (
+            raw(b"<html>", "text/html"),
+            "is it the right URL, and is there no login or proxy page in between?",
+        ),
+        (
+            raw(b"0.5", "text/plain"),
+            "let the endpoint send the header Content-Type: application/json",
+        ),
+        (
+            raw(b"data: {}", "text/event-stream"),
+            "it streams: ask for one whole answer (stream: false)",
+        ),
+    ],
+)
+def test_an_answer_of_another_type_says_what_to_do(client, answer, hint):
+    client(ok(), answer).ask("another")
+    with pytest.raises(CallError) as error:
+        client.ask()
+    assert error.value.hint == hint
 
 
 _values = st.recursive(

@@ -255,3 +255,14 @@ def test_a_test_with_the_fixture_may_compare_and_another_one_does_not(
     pytester.makepyfile("def test_a(evalmetrics): ...\ndef test_b(): ...")
     one, *_ = collected(COMPARED, "-o", "evalmetrics_family=run")
     assert items.benchmarks_sharing(one.session) == 3
+
+
+@pytest.mark.parametrize("mode", ["--evalmetrics-no-journal", "--evalmetrics-refresh"])
+def test_a_calibration_by_further_runs_needs_the_journal(project, mode):
+    project.rows("data.jsonl", [{"question": "1 + 1", "answer": "2"}])
+    project.write(FILE, AT_ONCE)
+    result = project.run("--evalmetrics-calibrate", "--evalmetrics-runs=2", mode)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["calibrate --runs needs the journal: it answers the runs before"]
+    )

@@ -261,3 +261,14 @@ def test_the_things_of_this_package_are_ours():
 )
 def test_the_numbers_of_a_family_are_read_from_a_name(pattern, name, numbers):
     assert numbers_in(pattern, name) == numbers
+
+
+def test_two_things_of_one_name_are_both_named_with_their_places(things):
+    things.register("one")(Thing)
+    with pytest.raises(RegistryError) as refused:
+        things.register("one")(dict)
+    first, _, other = refused.value.message.partition(" and by ")
+    assert first.startswith(
+        f"the thing 'one' is registered twice: by {__name__}.Thing ("
+    )
+    assert other.startswith(f"builtins.dict ({__file__}:")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ import pytest_evalmetrics
 from pytest_evalmetrics.scoring.scorer_types import offer_scorers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from judge_process import JudgeProcess
 
@@ -72,6 +73,16 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, str) and not val.isprintable():
         return ascii(val)[1:60]
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among thousands of tests and all modules: they last to the end."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.fixture(scope="session", autouse=True)

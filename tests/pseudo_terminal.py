@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from forked import Run, can_fork
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -17,12 +19,9 @@ LINK = re.compile(r"\x1b\]8;;(.*?)\x1b\\")
 
 
 def sent_to_terminal(
-    folder: Path, *flags: str, columns: int = 80, script: str = "", **environ: str
+    folder: Path, *flags: str, columns: int = 80, **environ: str
 ) -> str:
-    """Run pytest in a terminal of so many columns; return all that it is sent.
-
-    `script` is run first in pytest's process.
-    """
+    """Run pytest in a terminal of so many columns; return all that it is sent."""
     import fcntl  # these are not on Windows
     import pty
     import termios
@@ -36,12 +35,15 @@ def sent_to_terminal(
         if name not in ("COLUMNS", "LINES", "NO_COLOR", "PY_COLORS")
     }
     environment = {**kept, "TERM": "xterm", **environ}
-    start = ["-c", f"{script}; import pytest; raise SystemExit(pytest.main())"]
-    command = [sys.executable, *(start if script else ["-mpytest"]), *flags]
+    command = [sys.executable, "-mpytest", *flags]
+    run: Run | subprocess.Popen[bytes]
     with os.fdopen(theirs, "wb") as terminal:
-        run = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=terminal, stderr=terminal
-        )
+        if can_fork(command, environment):
+            run = Run(command, folder, environment, terminal, terminal)
+        else:
+            run = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=terminal, stderr=terminal
+            )
     seen = b""
     while True:
         try:

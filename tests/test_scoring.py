@@ -560,6 +560,7 @@ from pytest_evalmetrics import progress_display
 progress_display.LOG_S = 0.1
 progress_display.BAR_S = 0.01
 """
+WITHOUT_RICH = "import sys; sys.modules['rich'] = None"
 
 
 @pytest.fixture
@@ -599,10 +600,11 @@ def frames(text):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-@pytest.mark.parametrize("script", ["", "import sys; sys.modules['rich'] = None"])
+@pytest.mark.parametrize("script", ["", WITHOUT_RICH], ids=["rich", "no rich"])
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
-    text = sent_to_terminal(slow.path, columns=columns, script=script)
+    slow.write("conftest.py", f"{script}\n{OFTEN}")
+    text = sent_to_terminal(slow.path, columns=columns)
     states = frames(text)
     assert len(states) > 5
     assert all(len(state) < columns for state in states)
@@ -614,8 +616,8 @@ def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 def test_a_terminal_without_rich_gets_a_bar_of_ascii(slow):
-    script = "import sys; sys.modules['rich'] = None"
-    states = frames(sent_to_terminal(slow.path, columns=80, script=script))
+    slow.write("conftest.py", f"{WITHOUT_RICH}\n{OFTEN}")
+    states = frames(sent_to_terminal(slow.path, columns=80))
     assert "[####################]" in states[-1]
 
 

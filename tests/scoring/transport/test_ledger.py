@@ -29,12 +29,20 @@ def body(n):
     return {"score": n / 7, "text": "é" * (6000 if n % 10 == 0 else n % 200)}
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The bytes of a journal of 400 answers."""
+    path = tmp_path_factory.mktemp("ledger") / "journal.log"
+    with Client(path) as client:
+        client(lambda request: ok(body(json.loads(request.body)["row"])), mode="normal")
+        client.ask_many(range(ANSWERS), 1)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def ledger(client, path):
+def ledger(path, written):
     """A journal of 400 answers."""
-    client(lambda request: ok(body(json.loads(request.body)["row"])), mode="normal")
-    client.ask_many(range(ANSWERS), 1)
-    client()
+    path.write_bytes(written)
     return path
 
 
@@ -115,7 +123,8 @@ def repeat(data, random):
 WAYS = [overwrite, flip_a_bit, cut_out, put_in, cut_off, fill_with_zeros, repeat]
 
 
-@pytest.mark.parametrize("seed", range(70))
+# four of each way
+@pytest.mark.parametrize("seed", range(28))
 def test_random_damage_costs_the_answers_that_it_hits_and_changes_none(ledger, seed):
     random = Random(seed)  # noqa: S311 - no secret
     whole = ledger.read_bytes()

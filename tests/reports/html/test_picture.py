@@ -11,7 +11,7 @@ from msgspec import structs
 from pytest_evalmetrics.ext import RolloutTable
 from pytest_evalmetrics.model.rollout_table import SourceFile
 from pytest_evalmetrics.reports.html.page import as_data, page_texts
-from pytest_evalmetrics.reports.html.picture import histogram, picture_of
+from pytest_evalmetrics.reports.html.picture import histogram, means, picture_of
 
 
 def table(rewards, *, tasks=None, sources=(), **scores):
@@ -203,3 +203,12 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
         )
         assert b"NaN" not in as_data(picture)
         assert picture.about.compared.new == 0
+
+
+def test_the_mean_of_a_task_is_over_its_rewards_that_are_there():
+    rewards = table([[1, np.nan, 0.5], [0, 0]])
+    assert means(rewards, "reward").tolist() == [0.75, 0.0]
+
+
+def test_a_task_without_any_reward_has_no_mean():
+    assert np.isnan(means(table([[np.nan, np.nan], [1]]), "reward")[0])

@@ -192,7 +192,7 @@ def test_the_error_of_a_run_is_what_its_tasks_do_beyond_the_run():
     of_runs = run[:, None] == range(3)
     of_tasks = task[:, None] == range(20)
     design = np.hstack([of_runs, of_tasks]).astype(float)
-    effects, _, rank, _ = np.linalg.lstsq(design, values.ravel())
+    effects, _, rank, _ = np.linalg.lstsq(design, values.ravel(), rcond=None)
     residuals = values.ravel() - design @ effects
     mean_square = (residuals**2).sum() / (values.size - rank)
     runs = runs_of(pairs_of(values), pooled=True, is_rate=False)

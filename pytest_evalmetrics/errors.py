@@ -239,9 +239,10 @@ def place_in_hook(hook: HookCaller, error: BaseException) -> str:
 
 def raised_in_hook(hook: HookCaller, error: BaseException) -> tuple[str, str]:
     """Return the message and hint for an exception of a user's hook."""
+    what = f"the hook {hook.name} failed: {type(error).__name__}: {error}"
     place = place_in_hook(hook, error)
-    prefix = f"{place}: " if place else ""
-    what = f"{prefix}the hook {hook.name} failed: {type(error).__name__}: {error}"
+    if place:
+        what = f"{place}: {what}"
     return what, "fix it in the conftest.py or the plugin that defines it"
 
 

@@ -205,8 +205,12 @@ def evaluate_stages(
         observed=observed,
     )
     checks = judge(stages)
+    baseline_checks, baseline_notes = judge_new_baseline(stages, checks)
+    checks = (*checks, *baseline_checks)
     behaviour, behaviour_checks = judge_behaviour(stages, checks)
-    return _finished(stages, (*checks, *behaviour_checks), behaviour), stages
+    checks = (*checks, *behaviour_checks)
+    notes = (*_notes(stages, checks, behaviour), *baseline_notes)
+    return _finished(stages, checks, behaviour, notes), stages
 
 
 # -- load and score --------------------------------------------------------------------------
@@ -493,15 +497,22 @@ def judge(stages: Stages) -> tuple[Check, ...]:
     error = stages.reduced.error
     if error is not None:
         checks += _failed(benchmark, error)
-    elif _records(stages) and _baseline(stages, checks) is not None:
-        checks += _checks_of_new_baseline(stages, checks)
     if rows.scored is not None and rows.scored.stopped:
         return tuple(map(_undecided, checks))
     return tuple(checks)
 
 
-def _checks_of_new_baseline(stages: Stages, checks: Sequence[Check]) -> Iterator[Check]:
-    """Refuse a baseline that nothing can fail against; warn of one that none passes."""
+def judge_new_baseline(
+    stages: Stages, checks: Sequence[Check]
+) -> tuple[tuple[Check, ...], tuple[Note, ...]]:
+    """Refuse a baseline that nothing can fail against; warn of one that none passes.
+
+    Notes name the metrics that it does not protect.
+    """
+    if stages.reduced.error is not None or not _records(stages):
+        return (), ()
+    if _baseline(stages, checks) is None:
+        return (), ()
     benchmark = stages.benchmark
     plan = stages.loaded.plan
     runs = stages.reduced.gated
@@ -509,9 +520,13 @@ def _checks_of_new_baseline(stages: Stages, checks: Sequence[Check]) -> Iterator
     if not stages.given.gains_runs:
         refused = judging.unfailable(benchmark, plan, runs)
     if refused is not None:
-        yield refused
-        return
-    yield from judging.against_itself(benchmark, plan, runs, checks)
+        return (refused,), ()
+    alone = judging.against_itself(benchmark, plan, runs)
+    notes: tuple[Note, ...] = ()
+    # beside an old baseline, its comparison shows what is blind
+    if stages.compared.terms is None:
+        notes = tuple(judging.blind_baselines(alone))
+    return tuple(judging.unpassable(alone, runs)), notes
 
 
 def _records(stages: Stages) -> bool:
@@ -598,7 +613,10 @@ def _unevaluated(
 
 
 def _finished(
-    stages: Stages, checks: tuple[Check, ...], behaviour: tuple[BehaviourFacts, ...]
+    stages: Stages,
+    checks: tuple[Check, ...],
+    behaviour: tuple[BehaviourFacts, ...],
+    notes: tuple[Note, ...],
 ) -> Evaluated:
     """Gather what the evaluation leaves."""
     given = stages.given
@@ -608,7 +626,7 @@ def _finished(
             stages.benchmark,
             stages.rows,
             checks=checks,
-            notes=tuple(_notes(stages, checks, behaviour)),
+            notes=notes,
         ),
         agents=stages.reduced.results,
         changes=tuple(_changes(stages, behaviour)),

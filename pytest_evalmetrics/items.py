@@ -399,7 +399,8 @@ def _attach(
     prefix = ""
     if label is not None:
         prefix = f"{spec.name}: "
-    item.stash.setdefault(VERDICT_NAMES, set()).add(f"{prefix}{VERDICT_PROPERTY}")
+    verdict_names = item.stash.setdefault(VERDICT_NAMES, set())
+    verdict_names.add(f"{prefix}{VERDICT_PROPERTY}")
     item.user_properties += _properties(payload, prefix)
 
 

@@ -254,16 +254,28 @@ def validate(config: pytest.Config) -> None:
 
 def _refuse_contradictions(config: pytest.Config) -> None:
     """Raise UsageError for options that do not go together."""
-    for name in PRINTING:
-        if config.getoption(name) and starts_workers(config):
-            raise pytest.UsageError(
-                f"{_as_written(name)} works in one process: leave -n out"
-            )
+    _refuse_printing_workers(config)
     modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
     if len(modes) > 1:
         raise pytest.UsageError(
             f"{' and '.join(modes)} contradict each other: give one of them"
         )
+    _refuse_lacking_options(config)
+
+
+def _refuse_printing_workers(config: pytest.Config) -> None:
+    """Raise UsageError for several processes that each would print an answer."""
+    if not starts_workers(config):
+        return
+    for name in PRINTING:
+        if config.getoption(name):
+            raise pytest.UsageError(
+                f"{_as_written(name)} works in one process: leave -n out"
+            )
+
+
+def _refuse_lacking_options(config: pytest.Config) -> None:
+    """Raise UsageError for an option without another that it needs."""
     for option in _UPDATES:
         if config.getoption(option) and not updates(config):
             raise pytest.UsageError(f"{option} needs --evalmetrics-update")

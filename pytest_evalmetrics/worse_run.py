@@ -133,12 +133,12 @@ def _runs_of_rollouts(paths: Sequence[str], arguments: RunArguments) -> AgentsOf
 
 def _series_of_agents(benchmark: str, runs: AgentsOfRuns) -> Series:
     """Return a series of each agent; the only agent of all runs may have been renamed."""
-    are_of_one = all(len(agents) == 1 for agents in runs.values())
+    most_agents = max(map(len, runs.values()), default=0)
     series: Series = {}
     for at, agents in runs.items():
         for agent, table in agents.items():
             title = benchmark
-            if not are_of_one:
+            if most_agents > 1:
                 title = f"{benchmark} {agent}".lstrip()
             series.setdefault(title, {})[at] = table
     return series

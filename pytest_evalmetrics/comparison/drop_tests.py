@@ -20,10 +20,8 @@ from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
 from pytest_evalmetrics.comparison.single_tasks import counted_once, single_task_test
 from pytest_evalmetrics.comparison.swapped_sides import swap_test
 from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.model.blindness import Blindness, FewRollouts, FewUnits
 from pytest_evalmetrics.model.comparison import (
-    Blindness,
-    FewRollouts,
-    FewUnits,
     Floats,
     Independence,
     TestResult,

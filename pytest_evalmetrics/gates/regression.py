@@ -27,7 +27,6 @@ from pytest_evalmetrics.gates.rules import Decision, GateRule, decide
 from pytest_evalmetrics.layout import in_natural_order
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import (
-    Blindness,
     Comparison,
     ComparisonFacts,
     LookFacts,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.comparison import LossTest, TestedMetric
     from pytest_evalmetrics.gates.sequential import Look, StopBounds
+    from pytest_evalmetrics.model.blindness import Blindness
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.rollout_table import TaskId
 

@@ -13,11 +13,10 @@ import numpy as np
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison import chance_of_coins
 from pytest_evalmetrics.errors import MetricError, RegistryError, raised_words
+from pytest_evalmetrics.model.blindness import AllLost, FewRuns
 from pytest_evalmetrics.model.comparison import (
-    AllLost,
     Coins,
     Comparison,
-    FewRuns,
     Independence,
     NoiseSource,
     RuleName,
@@ -280,16 +279,23 @@ def _of_collapse(comparison: Comparison, p: float) -> Decision:
     if comparison.noise_source is NoiseSource.DECLARED and comparison.runs == 1:
         least = min(least, comparison.p_tasks)
     is_proven = least * rule.benchmarks < rule.alpha
-    if is_proven and comparison.blind is not None and _may_be_few_clusters(comparison):
-        return Decision(Verdict.WARN, (BlindGate(cause=comparison.blind),))
-    if is_proven and _may_prove(comparison):
-        return Decision(Verdict.FAIL)
-    if is_proven and comparison.independence is not None:
-        return _of_copied_collapse(comparison, comparison.independence)
-    if _is_hidden_by_runs(comparison) and not is_proven:
+    if is_proven:
+        return _of_proven_collapse(comparison, least)
+    if _is_hidden_by_runs(comparison):
         few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
         return _inconclusive(BlindGate(cause=few))
     return _of_unproven_collapse(comparison, least)
+
+
+def _of_proven_collapse(comparison: Comparison, p: float) -> Decision:
+    """Fail, unless what proves the loss may count for less than it seems."""
+    if comparison.blind is not None and _may_be_few_clusters(comparison):
+        return Decision(Verdict.WARN, (BlindGate(cause=comparison.blind),))
+    if _may_prove(comparison):
+        return Decision(Verdict.FAIL)
+    if comparison.independence is not None:
+        return _of_copied_collapse(comparison, comparison.independence)
+    return _of_unproven_collapse(comparison, p)
 
 
 def _of_unproven_collapse(comparison: Comparison, p: float) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pytest_evalmetrics.model.blindness import Blindness
 from pytest_evalmetrics.model.note_facts import NoteFacts
 from pytest_evalmetrics.model.verdicts import Acceptance
 
@@ -157,6 +158,14 @@ class BetterThanBaseline(
     before: float
     now: float
     is_committed: bool  # the baseline, so that an update records it
+    agent: str = ""
+
+
+class BlindBaseline(NoteFacts, frozen=True, kw_only=True, tag="blind_baseline"):
+    """Metrics of a new baseline of which no loss could ever fail."""
+
+    metrics: tuple[str, ...]
+    cause: Blindness
     agent: str = ""
 
 

@@ -93,6 +93,7 @@ Note = (
     | gate_notes.UnannouncedCode
     | gate_notes.NoAnchorScores
     | gate_notes.BetterThanBaseline
+    | gate_notes.BlindBaseline
     | gate_notes.AcceptedBefore
     | gate_notes.AcceptedNow
     | gate_notes.UnreadTranscripts

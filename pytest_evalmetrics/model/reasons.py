@@ -13,7 +13,8 @@ from typing import Literal
 import msgspec
 
 from pytest_evalmetrics.model.behaviour import FeatureChange, RolloutRule
-from pytest_evalmetrics.model.comparison import Blindness, Independence
+from pytest_evalmetrics.model.blindness import Blindness
+from pytest_evalmetrics.model.comparison import Independence
 from pytest_evalmetrics.model.history import MetricDrift
 from pytest_evalmetrics.model.scores import ScorerFailures
 

@@ -9,9 +9,10 @@ from typing import Literal
 import msgspec
 
 from pytest_evalmetrics.model.behaviour import BehaviourFacts
+from pytest_evalmetrics.model.blindness import FewUnits
 from pytest_evalmetrics.model.bounds import Bound
 from pytest_evalmetrics.model.changes import RunChange
-from pytest_evalmetrics.model.comparison import ComparisonFacts, FewUnits, LookFacts
+from pytest_evalmetrics.model.comparison import ComparisonFacts, LookFacts
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.history import HistoryRun
 from pytest_evalmetrics.model.notes import Note

@@ -166,20 +166,9 @@ def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
     written = "\n".join(map(str, table.tasks))
     if hide(written) == written:
         return chosen
-    hidden = [hide(str(task)) for task in table.tasks]
-    taken = {str(task) for task in table.tasks} & set(hidden)
-    count = 0
-    for at, task in enumerate(table.tasks):
-        if hidden[at] == str(task):
-            continue
-        count += 1
-        number = count
-        name = hidden[at]
-        while name in taken:
-            name = f"{hidden[at]} ({number})"
-            number += 1
-        taken.add(name)
-        hidden[at] = name
+    written_ids = [str(task) for task in table.tasks]
+    hidden = _hidden_apart(written_ids, hide)
+    count = sum(name != task for name, task in zip(hidden, written_ids, strict=True))
     places = {name: at for at, name in enumerate(sorted(hidden))}
     order = np.array([places[name] for name in hidden], np.int64)[table.task]
     read_as = np.arange(len(table)) if table.read_as is None else table.read_as
@@ -189,6 +178,25 @@ def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
         table=renamed.where(np.lexsort((order, table.agent))),
         notes=(*chosen.notes, KeysInTaskIds(count)),
     )
+
+
+def _hidden_apart(ids: Sequence[str], hide: Callable[[str], str]) -> list[str]:
+    """Hide keys in ids; those that are the same without their keys get a number."""
+    hidden = [hide(task) for task in ids]
+    taken = set(ids) & set(hidden)
+    count = 0
+    names = []
+    for task, short in zip(ids, hidden, strict=True):
+        name = short
+        if short != task:
+            count += 1
+            number = count
+            while name in taken:
+                name = f"{short} ({number})"
+                number += 1
+            taken.add(name)
+        names.append(name)
+    return names
 
 
 def choose(

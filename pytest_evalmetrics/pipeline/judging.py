@@ -9,9 +9,8 @@ from msgspec import structs
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.gates import Gated, SingleTasks
-from pytest_evalmetrics.model.gate_notes import BetterThanBaseline
+from pytest_evalmetrics.model.gate_notes import BetterThanBaseline, BlindBaseline
 from pytest_evalmetrics.model.reasons import (
-    BlindGate,
     DependentRollouts,
     FailedRows,
     LostAgent,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.gates import SlicesToTest, TasksToTest
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.blindness import Blindness
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.scores import ScorerFailures
     from pytest_evalmetrics.pipeline.reducing import AgentRun, ReducedAgent
@@ -250,19 +250,9 @@ def lost_agents(terms: ComparisonTerms, agents: Sequence[str]) -> Iterator[Check
 
 
 def against_itself(
-    benchmark: Benchmark,
-    plan: Plan,
-    runs: Sequence[AgentRun],
-    checks: Iterable[Check],
-) -> Iterator[Check]:
-    """Compare a new baseline's rows with themselves, before anybody relies on it.
-
-    Warn where they would not pass, and say which metrics no test could fail: of one that
-    was compared with the old baseline, its own of `checks` says so.
-    """
-    compared = {
-        (check.agent, check.name) for check in checks if check.comparison is not None
-    }
+    benchmark: Benchmark, plan: Plan, runs: Sequence[AgentRun]
+) -> list[Check]:
+    """Compare a new baseline's rows with themselves, before anybody relies on it."""
     values = {
         run.result.agent: {
             name: estimate.value for name, estimate in run.result.estimates.items()
@@ -273,21 +263,34 @@ def against_itself(
         runs={run.result.agent: [run.table] for run in runs}, values=values
     )
     terms = ComparisonTerms(benchmark=benchmark, plan=plan, reference=reference)
+    checks = judge_comparisons(terms, compare_agents(terms, runs))
+    return [check for check in checks if check.gate is Gate.BASELINE]
+
+
+def unpassable(checks: Iterable[Check], runs: Sequence[AgentRun]) -> Iterator[Check]:
+    """Warn of a baseline that its own rows do not pass."""
     runs_by_name = {run.shown: run for run in runs}
-    for check in judge_comparisons(terms, compare_agents(terms, runs)):
-        if check.gate is not Gate.BASELINE:
+    for check in checks:
+        if not check.verdict.fails:
             continue
-        facts = check.comparison
-        is_told = (check.agent, check.name) in compared
-        if check.verdict.fails:
-            lacking = _lacking_tasks(check, runs_by_name[check.agent])
-            reason = Unpassable(tasks=tuple(lacking[:_NAMED]), task_count=len(lacking))
-            yield structs.replace(
-                check, verdict=Verdict.WARN, reasons=(reason, *check.reasons)
-            )
-        elif facts is not None and facts.blind is not None and not is_told:
-            blind = BlindGate(cause=facts.blind)
-            yield structs.replace(check, comparison=None, reasons=(blind,))
+        lacking = _lacking_tasks(check, runs_by_name[check.agent])
+        reason = Unpassable(tasks=tuple(lacking[:_NAMED]), task_count=len(lacking))
+        yield structs.replace(
+            check, verdict=Verdict.WARN, reasons=(reason, *check.reasons)
+        )
+
+
+def blind_baselines(checks: Iterable[Check]) -> Iterator[BlindBaseline]:
+    """Name the metrics that pass against themselves, and of which no loss could fail."""
+    metrics_by_cause: dict[tuple[str, Blindness], list[str]] = {}
+    for check in checks:
+        if check.verdict.fails or check.comparison is None:
+            continue
+        cause = check.comparison.blind
+        if cause is not None:
+            metrics_by_cause.setdefault((check.agent, cause), []).append(check.name)
+    for (agent, cause), metrics in metrics_by_cause.items():
+        yield BlindBaseline(agent=agent, cause=cause, metrics=tuple(metrics))
 
 
 def unfailable(

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.comparison import Needed, RunNoise
     from pytest_evalmetrics.metrics.metric import TaskParts
-    from pytest_evalmetrics.model.comparison import FewUnits, RuleSettings
+    from pytest_evalmetrics.model.blindness import FewUnits
+    from pytest_evalmetrics.model.comparison import RuleSettings
     from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
     from pytest_evalmetrics.pipeline.references import Reference
     from pytest_evalmetrics.spec import Benchmark

@@ -42,8 +42,8 @@ from pytest_evalmetrics.reports.wording import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pytest_evalmetrics.model.blindness import Blindness
     from pytest_evalmetrics.model.comparison import (
-        Blindness,
         ComparisonFacts,
         RuleSettings,
         TaskChange,

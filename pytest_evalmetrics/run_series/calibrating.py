@@ -117,7 +117,8 @@ def _recorded_runs(
 
 def _refuse_single_runs(several: Mapping[str, Runs]) -> None:
     """Raise DataError where some agent has fewer than two runs, which show no noise."""
-    if not several or any(len(runs) < 2 for runs in several.values()):
+    fewest = min((len(runs) for runs in several.values()), default=0)
+    if fewest < 2:
         raise DataError(
             "two runs of the unchanged system are needed, better ten", hint=_HOW
         )
@@ -162,22 +163,11 @@ def _metrics_of(
     judge = _judge_noise(benchmark, runs)
     for text in alone[0]:
         facts = [_facts(checks[text]) for checks in alone]
-        # of the difference of two runs
-        errors = [compared.se for compared in facts if compared.se is not None]
-        if len(errors) < len(facts):
+        pooled = against_several and plan.names.bind(text).unbiased
+        noise = _noise_of(benchmark, text, facts, runs=len(runs), pooled=pooled)
+        if noise is None:
             yield _MetricNoise(text, noise=None)
             continue
-        of_each_run = facts[: len(runs)]
-        values = tuple(float(compared.current or 0.0) for compared in of_each_run)
-        variance_of_difference = float(np.mean(np.square(errors)))
-        on_unit = all(0 <= value <= 1 for value in values)
-        noise = Noise(
-            values=values,
-            tasks=math.sqrt(variance_of_difference / 2),
-            pooled=against_several and plan.names.bind(text).unbiased,
-            is_rate=on_unit and declarations.may_be_rate(benchmark.spec, text),
-            sign=rule_of(benchmark, text, bounded=on_unit).sign,
-        )
         measured = _MetricNoise(
             text,
             noise,
@@ -188,6 +178,34 @@ def _metrics_of(
         if is_of_reward:
             measured = structs.replace(measured, judge=judge)
         yield measured
+
+
+def _noise_of(
+    benchmark: Benchmark,
+    text: str,
+    facts: Sequence[ComparisonFacts],
+    *,
+    runs: int,
+    pooled: bool,
+) -> Noise | None:
+    """Measure a metric's noise by comparisons with one other run each, those of each run first.
+
+    None for a metric that is no mean over tasks, which has no standard error.
+    """
+    # of the difference of two runs
+    errors = [compared.se for compared in facts if compared.se is not None]
+    if len(errors) < len(facts):
+        return None
+    variance_of_difference = float(np.mean(np.square(errors)))
+    values = tuple(float(compared.current or 0.0) for compared in facts[:runs])
+    on_unit = all(0 <= value <= 1 for value in values)
+    return Noise(
+        values=values,
+        tasks=math.sqrt(variance_of_difference / 2),
+        pooled=pooled,
+        is_rate=on_unit and declarations.may_be_rate(benchmark.spec, text),
+        sign=rule_of(benchmark, text, bounded=on_unit).sign,
+    )
 
 
 def _chart(metric: _MetricNoise, noise: Noise, agent: str) -> dict[str, object]:

@@ -72,7 +72,10 @@ def _with_value(lines: list[str], edit: _Edit) -> str | None:
     """
     key = edit.key
     depth = _depth_in_file(edit)
-    at = edit.benchmark.line_of(*(key[:depth] or ("name",))) - 1
+    written = key[:depth]
+    if depth == 0:
+        written = ("name",)
+    at = edit.benchmark.line_of(*written) - 1
     new = f"{key[-1]}: {edit.value}"
     if depth == 0:
         return _beside_name(lines, at, key, new)

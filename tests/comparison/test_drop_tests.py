@@ -10,7 +10,8 @@ from scipy import stats as oracle
 
 from pytest_evalmetrics.comparison import few_units
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.model.comparison import FewRollouts, FewUnits, Untestable
+from pytest_evalmetrics.model.blindness import FewRollouts, FewUnits
+from pytest_evalmetrics.model.comparison import Untestable
 from pytest_evalmetrics.stats import mean_se
 
 

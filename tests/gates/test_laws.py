@@ -12,12 +12,8 @@ from msgspec.structs import replace
 from scipy import stats as oracle
 
 from pytest_evalmetrics.comparison import Runs, runs_of
-from pytest_evalmetrics.model.comparison import (
-    FewRollouts,
-    FewRuns,
-    FewUnits,
-    Independence,
-)
+from pytest_evalmetrics.model.blindness import FewRollouts, FewRuns, FewUnits
+from pytest_evalmetrics.model.comparison import Independence
 from pytest_evalmetrics.model.reasons import BlindGate, DependentRollouts, HiddenDrop
 from pytest_evalmetrics.model.rollout_table import TaskRewards
 from pytest_evalmetrics.model.verdicts import Verdict

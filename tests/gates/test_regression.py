@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from pytest_evalmetrics.comparison import ComparisonInput
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
+from pytest_evalmetrics.model.blindness import AllLost, FewUnits
 from pytest_evalmetrics.model.bounds import RuleBound
-from pytest_evalmetrics.model.comparison import AllLost, FewUnits
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.reasons import (
     BlindGate,

@@ -20,9 +20,8 @@ from pytest_evalmetrics.gates.rules import (
     registered_rule,
 )
 from pytest_evalmetrics.listing import listed
+from pytest_evalmetrics.model.blindness import AllLost, FewUnits
 from pytest_evalmetrics.model.comparison import (
-    AllLost,
-    FewUnits,
     Independence,
     NoiseSource,
     RuleName,

@@ -4,13 +4,9 @@ import pytest
 from msgspec import structs
 
 from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.blindness import FewRuns
 from pytest_evalmetrics.model.bounds import RuleBound
-from pytest_evalmetrics.model.comparison import (
-    ComparisonFacts,
-    FewRuns,
-    RuleName,
-    RuleSettings,
-)
+from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName, RuleSettings
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports.sentences import hint_of, reason_of

@@ -9,6 +9,7 @@ from pytest_evalmetrics.model import gate_notes as gates
 from pytest_evalmetrics.model import rollout_notes as rollouts
 from pytest_evalmetrics.model import run_notes as runs
 from pytest_evalmetrics.model import scoring_notes as scoring
+from pytest_evalmetrics.model.blindness import AllLost
 from pytest_evalmetrics.model.notes import Note, OfReference, Remark
 from pytest_evalmetrics.model.results import StopForecast
 from pytest_evalmetrics.model.scores import RowFailure
@@ -488,6 +489,20 @@ OF_GATES = [
         (
             "better than the baseline: pass@1 went from 0.5 to 1; record it with "
             "`pytest --evalmetrics-update`"
+        ),
+    ),
+    (
+        gates.BlindBaseline(metrics=("pass@1",), cause=AllLost(0.01), agent="coder"),
+        (
+            "coder: no loss of pass@1 can fail against this baseline: all is lost, but "
+            "too few tasks had anything to lose for p < 0.01"
+        ),
+    ),
+    (
+        gates.BlindBaseline(metrics=tuple("abcdefg"), cause=AllLost(0.01)),
+        (
+            "no loss of a, b, c, d, e and 2 more can fail against this baseline: all is "
+            "lost, but too few tasks had anything to lose for p < 0.01"
         ),
     ),
     (

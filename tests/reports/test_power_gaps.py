@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pytest_evalmetrics.model.comparison import FewUnits
+from pytest_evalmetrics.model.blindness import FewUnits
 from pytest_evalmetrics.model.results import Power, PowerError, PowerGap, PowerSource
 from pytest_evalmetrics.reports.sentences.power_gaps import gap_text
 

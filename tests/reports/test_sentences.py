@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.blindness import AllLost, FewRollouts, FewUnits
 from pytest_evalmetrics.model.bounds import (
     AllBound,
     Bound,
@@ -18,10 +19,7 @@ from pytest_evalmetrics.model.bounds import (
     UntilBound,
 )
 from pytest_evalmetrics.model.comparison import (
-    AllLost,
     ComparisonFacts,
-    FewRollouts,
-    FewUnits,
     RuleName,
     RuleSettings,
     TaskGroup,

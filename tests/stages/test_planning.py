@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stages.making import benchmark, load, write_rows
 
-from pytest_evalmetrics.model.comparison import FewUnits
+from pytest_evalmetrics.model.blindness import FewUnits
 from pytest_evalmetrics.model.results import PowerGap
 from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.pipeline.power import power_of_tables

@@ -3,8 +3,11 @@
 from stages.making import against, benchmark, given, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.model.gate_notes import BlindBaseline
 from pytest_evalmetrics.model.results import RunReport
+from pytest_evalmetrics.model.verdicts import Gate
 from pytest_evalmetrics.reports import run_wording
+from pytest_evalmetrics.reports.sentences.notes import note_text
 from pytest_evalmetrics.reports.summary import summary
 
 HALF = [1, 1, 0, 0]
@@ -79,13 +82,26 @@ def test_a_metric_that_a_loss_can_fail_is_not_named(tmp_path):
     assert list(run_wording.blind_gates([compared(tmp_path, 70)])) == []
 
 
+def blind_baselines(result):
+    return [note for note in result.notes if isinstance(note, BlindBaseline)]
+
+
 def test_the_run_that_records_says_already_what_its_baseline_will_not_see(tmp_path):
-    (note,) = run_wording.blind_gates([recorded(tmp_path, 5)])
-    assert note == f"blind: math mean_reward: {BLIND}"
+    (note,) = blind_baselines(recorded(tmp_path, 5))
+    assert note_text(note) == (
+        f"no loss of mean_reward can fail against this baseline: {BLIND}"
+    )
 
 
 def test_the_run_that_records_says_nothing_of_a_baseline_that_sees(tmp_path):
-    assert list(run_wording.blind_gates([recorded(tmp_path, 70)])) == []
+    assert blind_baselines(recorded(tmp_path, 70)) == []
+
+
+def test_a_run_that_records_for_the_first_time_holds_no_gate_against_anything(
+    tmp_path,
+):
+    checks = recorded(tmp_path, 5).checks
+    assert [check for check in checks if check.gate is Gate.BASELINE] == []
 
 
 def test_a_metric_that_a_run_compares_and_records_is_named_once(project):
@@ -94,3 +110,4 @@ def test_a_metric_that_a_run_compares_and_records_is_named_once(project):
     assert project.run("--evalmetrics-update").ret == 0
     result = project.run("--evalmetrics-update")
     result.stdout.fnmatch_lines(["note: blind: math mean_reward: 5 tasks: no drop *"])
+    result.stdout.no_fnmatch_line("*no loss of mean_reward*")

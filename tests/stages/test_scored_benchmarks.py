@@ -105,16 +105,23 @@ def test_answers_that_were_cut_off_are_noted(evaluated):
     assert notes(evaluated(ANSWERED, SUMS), CutAnswers) == [CutAnswers(2, 8)]
 
 
-def test_an_answer_that_fails_is_missing_with_its_row_and_its_reason(evaluated):
-    evaluation = evaluated(ANSWERED, WITH_A_FAULT)
-    (failed,) = evaluation.result.failed_rows
+def test_answers_that_fail_are_counted_by_what_failed(evaluated):
+    (failed,) = evaluated(ANSWERED, WITH_A_FAULT).result.failed_rows
     assert (failed.scorer, failed.scores) == ("target", ("output_text",))
     assert (failed.count, failed.rows) == (2, 8)
     assert failed.kinds == {"raised-ValueError": 2}
+
+
+def test_an_answer_that_fails_is_shown_with_its_row_and_its_reason(evaluated):
+    (failed,) = evaluated(ANSWERED, WITH_A_FAULT).result.failed_rows
     first = failed.first[0]
     assert first.row == "data.jsonl:4"
     assert first.reason == "the target raised ValueError: no tool"
     assert failed.examples == {"raised-ValueError": first}
+
+
+def test_a_run_with_an_answer_that_fails_leaves_no_baseline(evaluated):
+    evaluation = evaluated(ANSWERED, WITH_A_FAULT)
     assert check(evaluation, "missing").verdict is Verdict.FAIL
     assert evaluation.baseline is None
 

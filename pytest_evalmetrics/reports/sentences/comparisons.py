@@ -7,13 +7,8 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import listed, many
+from pytest_evalmetrics.model.blindness import AllLost, FewRollouts, FewRuns, FewUnits
 from pytest_evalmetrics.model.bounds import RuleBound
-from pytest_evalmetrics.model.comparison import (
-    AllLost,
-    FewRollouts,
-    FewRuns,
-    FewUnits,
-)
 from pytest_evalmetrics.model.reasons import (
     Attributed,
     BlindGate,
@@ -44,11 +39,8 @@ from pytest_evalmetrics.reports.wording import size_of_loss
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_evalmetrics.model.comparison import (
-        Blindness,
-        ComparisonFacts,
-        TaskGroup,
-    )
+    from pytest_evalmetrics.model.blindness import Blindness
+    from pytest_evalmetrics.model.comparison import ComparisonFacts, TaskGroup
     from pytest_evalmetrics.model.results import Check
 
 _NAMED = 10  # tasks on a line

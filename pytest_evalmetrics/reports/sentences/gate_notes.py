@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model.gate_notes import (
     AcceptedBefore,
     AcceptedNow,
     BetterThanBaseline,
+    BlindBaseline,
     BlindThreshold,
     FewBaselineRuns,
     MetricOfPart,
@@ -29,10 +30,13 @@ from pytest_evalmetrics.model.gate_notes import (
     UnreadTranscripts,
 )
 from pytest_evalmetrics.reports.sentences.bounds import sides_text
+from pytest_evalmetrics.reports.sentences.comparisons import blind_text
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 from pytest_evalmetrics.reports.sentences.phrases import about
 from pytest_evalmetrics.reports.sentences.references import place_of
 from pytest_evalmetrics.reports.sentences.ways_out import renewing
+
+_NAMED = 5  # metrics
 
 # -- completeness and thresholds -------------------------------------------------------------
 
@@ -219,6 +223,14 @@ def better_than_baseline(note: BetterThanBaseline) -> str:
     if not note.is_committed:
         return text
     return f"{text}; record it with `pytest --evalmetrics-update`"
+
+
+@sentence.register(BlindBaseline)
+def blind_baseline(note: BlindBaseline) -> str:
+    """Name the metrics, and say why nothing shows their loss."""
+    metrics = listed(note.metrics, _NAMED)
+    text = about(note.agent, f"no loss of {metrics} can fail against this baseline")
+    return f"{text}: {blind_text(note.cause)}"
 
 
 # -- accepted changes ------------------------------------------------------------------------

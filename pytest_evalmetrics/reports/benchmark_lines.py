@@ -16,6 +16,7 @@ from pytest_evalmetrics.reports.console import (
     columns_of,
     filled,
     isolated,
+    limited,
 )
 from pytest_evalmetrics.reports.failure_layout import COLOURS
 from pytest_evalmetrics.reports.sentences import (
@@ -155,11 +156,7 @@ def short_lines(
     if not stands_out and not in_full:
         return [short_line(result, reading)]
     lines = _phrases(_title(result), _short_phrases(result), reading)
-    if len(lines) <= _SHORT:
-        return lines
-    whole = lines[: _SHORT - 1]
-    rest = " ".join(line.strip() for line in lines[_SHORT - 1 :])
-    return [*whole, reading.cut(f"{_INDENT}{rest}")]
+    return limited(lines, _SHORT, reading.width)
 
 
 def _short_phrases(result: BenchmarkResult) -> list[str]:
@@ -232,11 +229,11 @@ def entry(result: BenchmarkResult, reading: Reading) -> Lines:
 
 def _detail_lines(text: str, reading: Reading, *, most: int) -> Lines:
     """Write a text below a benchmark, in at most so many lines but with -v."""
-    line = f"    {text}"
-    if reading.width is not None and not reading.is_verbose:
-        line = beginning(line, most * reading.width)
-    for part in broken(line, reading.width):
-        yield part, None
+    lines = broken(f"    {text}", reading.width)
+    if not reading.is_verbose:
+        lines = limited(lines, most, reading.width)
+    for line in lines:
+        yield line, None
 
 
 def _change_details(result: BenchmarkResult, reading: Reading) -> list[str]:

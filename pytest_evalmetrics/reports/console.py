@@ -46,7 +46,9 @@ def beginning(text: str, width: int) -> str:
     room = width - columns_of(CUT)
     letters = text[: _letters_within(text, room)]
     words = letters.rpartition(" ")[0]
-    kept = words or letters
+    kept = letters
+    if words.strip():
+        kept = words
     return f"{kept.rstrip(' ,;:')}{CUT}"
 
 
@@ -92,25 +94,29 @@ def filled(
     *,
     indent: int = _INDENT,
     begins: str = "",
-    separator: str = " ",
 ) -> list[str]:
     """Fill lines with parts, none of which is broken unless it is longer than a line."""
+    first, *others = parts
     lines: list[str] = []
-    line = begins
-    is_empty = True
-    for part in parts:
-        if is_empty:
-            line += part
-            is_empty = False
-            continue
-        longer = f"{line}{separator}{part}"
+    line = f"{begins}{first}"
+    for part in others:
+        longer = f"{line} {part}"
         if columns_of(longer.rstrip()) <= width:
             line = longer
         else:
-            lines.append(f"{line}{separator}".rstrip())
+            lines.append(line.rstrip())
             line = " " * indent + part
     lines.append(line)
     return lines
+
+
+def limited(lines: Sequence[str], most: int, width: int | None) -> list[str]:
+    """Keep the first lines; the last of them is cut where there are more."""
+    if width is None or len(lines) <= most:
+        return list(lines)
+    last, *others = lines[most - 1 :]
+    rest = " ".join([last, *(line.strip() for line in others)])
+    return [*lines[: most - 1], beginning(rest, width)]
 
 
 # -- what is written from right to left ------------------------------------------------------

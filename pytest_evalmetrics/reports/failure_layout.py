@@ -21,6 +21,7 @@ from pytest_evalmetrics.reports.console import (
     broken,
     columns_of,
     isolated,
+    limited,
     linked,
     opens_links,
     padded,
@@ -176,18 +177,17 @@ def _line(line: Line, shown: Shown) -> Iterator[Line]:
     if line.kind is LineKind.COMMAND:
         yield line
         return
-    for part in broken(_text_of(line, shown), shown.width):
-        yield structs.replace(line, text=part)
+    for text in _broken(line, shown):
+        yield structs.replace(line, text=text)
 
 
-def _text_of(line: Line, shown: Shown) -> str:
-    """Return the whole text of a line for -v, else what the lines of its kind may hold."""
+def _broken(line: Line, shown: Shown) -> list[str]:
+    """Break the whole text of a line for -v, else what the lines of its kind may hold."""
     if shown.everything:
-        return line.full or line.text
-    most = _LONGEST.get(line.kind)
-    if most is None or shown.width is None:
-        return line.text
-    return beginning(line.text, most * shown.width)
+        return broken(line.full or line.text, shown.width)
+    lines = broken(line.text, shown.width)
+    most = _LONGEST.get(line.kind, len(lines))
+    return limited(lines, most, shown.width)
 
 
 def _is_shown(line: Line, shown: Shown) -> bool:

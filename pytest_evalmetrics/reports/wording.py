@@ -129,8 +129,10 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def sparkline(values: Sequence[float]) -> str:
     """Draw values as bars: the lowest is the lowest bar, and equal values are one level."""
-    low = min(values, default=0.0)
-    high = max(values, default=0.0)
+    if not values:
+        return ""
+    low = min(values)
+    high = max(values)
     if high == low:
         return _BARS[3] * len(values)
     highest = len(_BARS) - 1

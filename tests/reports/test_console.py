@@ -9,6 +9,7 @@ from pytest_evalmetrics.reports.console import (
     columns_of,
     filled,
     isolated,
+    limited,
     linked,
     opens_links,
     padded,
@@ -16,6 +17,8 @@ from pytest_evalmetrics.reports.console import (
 from pytest_evalmetrics.reports.paragraphs import fitted
 
 COMBINED = "e\u0301"  # an accent on its letter
+ARABIC = "\u0645"
+ARABIC_DIGIT = "\u0661"
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
 
 
@@ -26,6 +29,8 @@ HEBREW = "\u05e9\u05dc\u05d5\u05dd"
         ("日本", 4),
         (COMBINED, 1),
         ("a\u200bb", 2),
+        # joins marks, and is none of the combining classes
+        ("a\u034f", 1),
         ("é", 1),
         ("\uff21\uff22", 4),
     ],
@@ -45,8 +50,11 @@ def test_a_text_is_filled_up_to_its_columns():
         ("as long", 7, "as long"),
         ("one two three", 11, "one two..."),
         ("one, two", 7, "one..."),
+        ("MAX, two", 7, "MAX..."),
         ("abcdefgh", 6, "abc..."),
         ("日本語の文", 8, "日本..."),
+        # the indent of a line is no word
+        ("  abcdefgh", 8, "  abc..."),
     ],
 )
 def test_the_beginning_of_a_text_ends_with_a_word(text, width, kept):
@@ -60,6 +68,7 @@ def test_the_beginning_of_a_text_ends_with_a_word(text, width, kept):
         ("abcdefghij", 7, "ab...ij"),
         ("abcdefghij", 8, "ab...ij"),
         ("日本語の文", 9, "日...文"),
+        ("ab日本語c", 8, "ab...c"),
     ],
 )
 def test_both_ends_of_a_text_are_kept(text, width, kept):
@@ -74,6 +83,7 @@ def test_both_ends_of_a_text_are_kept(text, width, kept):
         ("one two three", 8, ["one two", "      three"]),
         ("  one two three", 10, ["  one two", "      three"]),
         ("unbreakable", 4, ["unbreakable"]),
+        ("  unbreakable", 4, ["  unbreakable"]),
         ("a  b", 4, ["a  b"]),
     ],
 )
@@ -81,9 +91,25 @@ def test_a_text_is_broken_between_words(text, width, lines):
     assert broken(text, width) == lines
 
 
-def test_parts_fill_lines_behind_a_separator():
-    lines = filled(["a: 1", "b: 2", "c: 3"], 11, indent=2, separator=", ")
-    assert lines == ["a: 1, b: 2,", "  c: 3"]
+@pytest.mark.parametrize(
+    ("most", "width", "kept"),
+    [
+        (3, 9, ["one two", "  three", "  four"]),
+        (2, 10, ["one two", "  three..."]),
+        (2, 20, ["one two", "  three four"]),
+        (1, 12, ["one two..."]),
+        # a log has lines of any width
+        (1, None, ["one two", "  three", "  four"]),
+    ],
+)
+def test_of_many_lines_the_last_one_that_is_kept_is_cut(most, width, kept):
+    assert limited(["one two", "  three", "  four"], most, width) == kept
+
+
+def test_parts_fill_a_line_to_its_last_column():
+    assert filled(["ab", "cd"], 5) == ["ab cd"]
+    assert filled(["ab", "cd"], 4) == ["ab", "      cd"]
+    assert filled(["ab", "cd"], 7, indent=2, begins="- ") == ["- ab cd"]
 
 
 def test_a_part_that_is_longer_than_a_line_has_one_of_its_own():
@@ -96,7 +122,17 @@ def test_a_part_that_is_longer_than_a_line_has_one_of_its_own():
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("abc", "abc"), ("é", "é"), (HEBREW, f"\u2068{HEBREW}\u2069")],
+    [
+        ("abc", "abc"),
+        ("é", "é"),
+        (HEBREW, f"\u2068{HEBREW}\u2069"),
+        (f"a{ARABIC}1", f"\u2068a{ARABIC}1\u2069"),
+        (ARABIC_DIGIT, f"\u2068{ARABIC_DIGIT}\u2069"),
+        # marks that turn the direction: embedding, override, isolate
+        ("\u202ba", "\u2068\u202ba\u2069"),
+        ("\u202ea", "\u2068\u202ea\u2069"),
+        ("\u2067a", "\u2068\u2067a\u2069"),
+    ],
 )
 def test_a_text_from_right_to_left_is_isolated(text, shown):
     assert isolated(text) == shown
@@ -109,6 +145,7 @@ def test_a_text_from_right_to_left_is_isolated(text, shown):
         ({"TERM": "xterm"}, False, False),
         ({"TERM": "dumb"}, True, False),
         ({"TERM": "linux"}, True, False),
+        ({"TERM": "emacs"}, True, False),
         ({}, True, False),
         ({"FORCE_HYPERLINK": "1"}, False, True),
         ({"FORCE_HYPERLINK": "0", "TERM": "xterm"}, True, False),

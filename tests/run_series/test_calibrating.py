@@ -75,6 +75,9 @@ def test_one_recorded_run_shows_no_noise(folder):
     assert refused.value.message == (
         "two runs of the unchanged system are needed, better ten"
     )
+    assert refused.value.hint.endswith(
+        " or make some now: `evalmetrics calibrate --runs 5`"
+    )
 
 
 def test_an_agent_with_one_run_shows_no_noise(folder):
@@ -118,6 +121,22 @@ def test_a_single_agent_is_not_named(folder):
     lines, _, (chart,) = folder.calibrated(rewards_of(STEADY))
     assert not any(line.startswith("agent ") for line in lines)
     assert chart["agent"] == ""
+
+
+def test_recorded_rollouts_are_not_made_anew(folder):
+    """Only what generates or scores its rows can make runs."""
+    for number, run in enumerate(rewards_of(STEADY)):
+        folder.record(number, run)
+    lines, _, _ = calibrate(folder.benchmark(4), count=2, evaluate=None, snapshot=None)
+    assert lines[1].endswith(" in 4 runs")
+
+
+def test_the_runs_are_compared_by_the_tasks_that_they_have_in_common(folder):
+    first, second = rewards_of(STEADY[:2])
+    folder.record(0, first)
+    folder.record(1, second[:30])
+    lines, _, _ = calibrate_recorded(folder.benchmark(2))
+    assert lines[3].endswith(" and 0 of 2 comparisons of these runs fail")
 
 
 # -- what is said of them --------------------------------------------------------------------
@@ -248,6 +267,7 @@ def test_a_reward_that_is_no_rate_has_no_drop_that_is_too_small(folder, factor):
 @pytest.mark.parametrize("reward", [0.0, 1.0])
 def test_a_reward_that_is_0_or_1_is_a_rate(folder, reward):
     lines, _, _ = folder.calibrated(np.full((3, TASKS, 2), reward))
+    assert lines[1] == f"mean_reward: {reward:g}, {reward:g} to {reward:g} in 3 runs"
     assert "'no drop >= 0.01 at p < 0.01 (practical)'" in lines[3]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics import metrics
@@ -57,6 +58,11 @@ def series(*levels, seed=1):
     return [table(base + level + rng.normal(0, 0.02, TASKS)) for level in levels]
 
 
+def spread(rewards):
+    """Evaluate a metric of all rewards at once."""
+    return float(rewards.values.max() - rewards.values.min())
+
+
 def worse(tables, metric="mean_reward", rule=RULE, names=NAMES):
     keys = {"name": "b", "rollouts": "r", "metrics": [metric]}
     spec = TypeAdapter(BenchmarkSpec).validate_json(json.dumps(keys))
@@ -97,11 +103,41 @@ def test_two_runs_that_are_alike_show_no_change_at_all():
     assert p == 1
 
 
-def test_a_rate_of_1_is_a_rate_like_one_below():
-    levels = (1.0, 1.0, 1.0, 0.5, 0.5)
+@pytest.mark.parametrize(
+    ("levels", "inwards"),
+    [((1.0, 1.0, 1.0, 0.5, 0.5), -0.001), ((0.5, 0.5, 0.5, 0.0, 0.0), 0.001)],
+    ids=["1", "0"],
+)
+def test_a_rate_of_0_or_1_is_a_rate_like_one_between(levels, inwards):
     _, p = worse([table([value] * TASKS) for value in levels])
-    _, p_below = worse([table([value - 0.001] * TASKS) for value in levels])
-    assert p == pytest.approx(p_below, rel=1e-6)
+    _, p_between = worse([table([value + inwards] * TASKS) for value in levels])
+    assert p == pytest.approx(p_between, rel=1e-6)
+
+
+def test_a_drop_that_is_as_likely_as_the_level_says_is_none():
+    slight = series(0.05, 0.05, 0.05, 0.0, 0.0)
+    _, p = worse(slight)
+    text, _ = worse(slight, rule=structs.replace(RULE, alpha=p))
+    assert text == f"no run is worse than those before it (p = {p:.2g})"
+    text, _ = worse(slight, rule=structs.replace(RULE, alpha=p * 1.001))
+    assert text.startswith("thu is the first worse run")
+
+
+def test_a_drop_that_each_of_many_runs_may_show_has_a_chance_of_1():
+    text, p = worse(series(0.0, 0.0, 0.0, 0.0, 0.0, seed=6))
+    assert text == "no run is worse than those before it (p = 1)"
+    assert p == 1.0
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_long_series_changes_as_surely_in_any_unit(unit):
+    """60 runs of 200 seconds, or of as many microseconds or megaseconds."""
+    days = [f"day {day}" for day in range(60)]
+    runs = 200 + np.random.default_rng(5).normal(0, 1, (60, TASKS))
+    runs[30:] -= 2
+    text, p = worse([table(run * unit) for run in runs], names=days)
+    assert text.startswith("day 30 is the first worse run, 99.9 % sure: ")
+    assert p == pytest.approx(worse([table(run) for run in runs], names=days)[1])
 
 
 def test_a_rise_is_worse_where_less_is_better():
@@ -187,11 +223,12 @@ def test_one_task_is_too_few():
     )
 
 
-def test_a_metric_that_is_no_mean_over_tasks_is_refused():
+@pytest.mark.parametrize("metric", ["worst_task", f"{__name__}:spread"])
+def test_a_metric_that_is_no_mean_over_tasks_is_refused(metric):
     with pytest.raises(DataError) as refused:
-        worse(series(0.2, 0.1), metric="worst_task")
+        worse(series(0.2, 0.1), metric=metric)
     assert refused.value.message == (
-        "worst_task is not a mean over tasks: name one with --metric"
+        f"{metric} is not a mean over tasks: name one with --metric"
     )
 
 
@@ -213,20 +250,20 @@ def test_a_commit_that_is_not_there_is_refused_in_gits_words(tmp_path, monkeypat
 def repository(tmp_path, monkeypatch):
     """A repository of four commits; gives their names, the oldest first."""
     monkeypatch.chdir(tmp_path)
-
-    def git(*words):
-        who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-        done = subprocess.run(
-            ["git", *who, *words], check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
     git("init", "-q")
     commits = []
     for number in range(4):
         git("commit", "-q", "--allow-empty", "-m", f"change {number}")
         commits.append(git("rev-parse", "HEAD"))
     return commits
+
+
+def git(*words):
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    done = subprocess.run(
+        ["git", *who, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 def leave(name):
@@ -250,6 +287,35 @@ def test_commits_before_the_first_and_after_the_last_one_do_not_count(repository
     span = f"{repository[1]}..{repository[2]}"
     names, _, _ = runs_of_commits(f"{span}=artifacts/{{commit}}")
     assert names == [commit[:7] for commit in repository[1:3]]
+
+
+def test_the_commits_of_a_branch_that_was_merged_do_not_count(repository):
+    git("checkout", "-q", "-b", "side")
+    git("commit", "-q", "--allow-empty", "-m", "beside")
+    git("checkout", "-q", "-")
+    git("merge", "-q", "--no-ff", "-m", "merge", "side")
+    last, merge = git("rev-parse", "HEAD^", "HEAD").split()
+    leave(last)
+    leave(merge)
+    names, _, notes = runs_of_commits(f"{repository[0]}..HEAD=artifacts/{{commit}}")
+    assert names == [last[:7], merge[:7]]
+    assert notes == []
+
+
+def test_the_pattern_of_artifacts_may_have_an_equals_sign(repository):
+    leave(f"commit={repository[0]}")
+    _, paths, _ = runs_of_commits(f"{repository[0]}..HEAD=artifacts/commit={{commit}}")
+    assert paths == [f"artifacts/commit={repository[0]}"]
+
+
+def test_neighbouring_commits_with_artifacts_have_no_note(repository):
+    leave(repository[0])
+    leave(repository[1])
+    leave(repository[3])
+    _, _, notes = runs_of_commits(f"{repository[0]}..HEAD=artifacts/{{commit}}")
+    assert notes == [
+        f"1 commit without artifacts between {repository[1][:7]} and {repository[3][:7]}"
+    ]
 
 
 @pytest.mark.parametrize("digits", [40, 12, 10, 8, 7])

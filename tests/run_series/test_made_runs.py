@@ -1,11 +1,18 @@
 """Runs that are made now: which rollouts are asked for, and which run each is of."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from msgspec import structs
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.model.reasons import MissingTasks
+from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.rollout_table import RolloutTable
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.run_series.calibrating import calibrate
 from pytest_evalmetrics.run_series.made_runs import make_runs
 
@@ -15,6 +22,16 @@ benchmark:
   dataset: [{q: 1, a: 1}, {q: 2, a: 2}]
   model: {url: "http://127.0.0.1:9/v1", name: m}
   prompt_template: "{{ q }}"
+  scorers: [{type: exact_match, reference: "{{ a }}"}]
+  reward: exact-match
+"""
+# a target whose answers are not kept
+TARGET = """\
+benchmark:
+  name: math
+  dataset: [{q: 1, a: 1}, {q: 2, a: 2}]
+  target: agent:answer
+  num_samples: 2
   scorers: [{type: exact_match, reference: "{{ a }}"}]
   reward: exact-match
 """
@@ -59,10 +76,21 @@ class System:
 
     def __call__(self, benchmark):
         self.asked.append(benchmark.spec.num_samples)
-        rng = np.random.default_rng(7)
-        answers = rng.random((TASKS, 40)) < np.linspace(0.2, 0.9, TASKS)[:, None]
-        asked = answers[:, : benchmark.spec.num_samples]
+        asked = self.answers(seed=7)[:, : benchmark.spec.num_samples]
         return Evaluated(table_of(asked), is_complete=self.is_complete)
+
+    @staticmethod
+    def answers(seed):
+        """Draw whether each answer is right, shape (tasks, rollouts)."""
+        rng = np.random.default_rng(seed)
+        return rng.random((TASKS, 40)) < np.linspace(0.2, 0.9, TASKS)[:, None]
+
+
+def lost_tasks(found):
+    reason = MissingTasks(expected=TASKS, found=found)
+    return Check(
+        gate=Gate.EXPECT, name="tasks", verdict=Verdict.FAIL, reasons=(reason,)
+    )
 
 
 @pytest.fixture
@@ -106,6 +134,58 @@ def test_a_run_that_lacks_rows_is_refused(online):
     )
 
 
+def test_a_run_is_refused_in_the_words_of_the_first_gate_that_fails(online):
+    checks = [
+        Check(gate=Gate.EXPECT, name="tasks", verdict=Verdict.PASS),
+        lost_tasks(found=9),
+        lost_tasks(found=8),
+    ]
+
+    def evaluate(_benchmark):
+        evaluated = Evaluated(None, is_complete=False)
+        evaluated.result = SimpleNamespace(checks=checks)
+        return evaluated
+
+    with pytest.raises(DataError) as refused:
+        make_runs(online(), 3, evaluate)
+    assert refused.value.message == (
+        "run 1 of 3 is not complete: 3 of 12 tasks are missing: 9 were found"
+    )
+
+
+def test_a_run_without_rows_is_refused(online):
+    def evaluate(_benchmark):
+        evaluated = Evaluated(None)
+        evaluated.row_scores = None
+        return evaluated
+
+    with pytest.raises(DataError, match=r"^run 1 of 3 is not complete: "):
+        make_runs(online(), 3, evaluate)
+
+
+def test_no_number_of_rollouts_is_expected_of_runs_that_are_made(online):
+    expected = []
+
+    def evaluate(benchmark):
+        expected.append(benchmark.spec.expect)
+        return System()(benchmark)
+
+    keys = "  num_samples: 2\n  expect: {tasks: 12, rollouts: 2}\n"
+    make_runs(online(keys), 2, evaluate)
+    assert [expect.rollouts for expect in expected] == [None, None]
+    assert [expect.tasks.min for expect in expected] == [12, 12]
+
+
+def test_a_target_that_says_no_version_is_asked_for_all_runs_at_once(tmp_path):
+    """None of its answers are kept, so that runs before would be asked again."""
+    file = tmp_path / "math.bench.yaml"
+    file.write_text(TARGET, encoding="utf-8")
+    (benchmark,) = load_benchmarks(file, shown="math.bench.yaml")
+    system = System()
+    make_runs(benchmark, 3, system)
+    assert system.asked == [6]
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_recorded_answers_without_a_judge_do_not_vary(tmp_path, count):
     file = tmp_path / "math.bench.yaml"
@@ -120,6 +200,24 @@ def test_recorded_answers_without_a_judge_do_not_vary(tmp_path, count):
     )
 
 
+def recorded(folder, runs):
+    """Record runs of the system; give the keys that compare with them."""
+    for run in range(runs):
+        rewards = System.answers(seed=run)[:, :4]
+        rows = [
+            {"task": f"t{task}", "sample": sample, "exact-match": float(reward)}
+            for (task, sample), reward in np.ndenumerate(rewards)
+        ]
+        lines = [json.dumps(row) + "\n" for row in rows]
+        (folder / f"r{run}.jsonl").write_text("".join(lines))
+    fields = "{task: task, sample: sample, reward: exact-match}"
+    files = ", ".join(f"[r{run}.jsonl]" for run in range(runs))
+    return (
+        "  metrics: [mean_reward]\n  num_samples: 4\n"
+        f"  baseline: {{max_drop: 0.2, rollouts: {{path: [{files}], fields: {fields}}}}}\n"
+    )
+
+
 # -- and their noise -------------------------------------------------------------------------
 
 
@@ -131,6 +229,24 @@ def test_runs_are_made_where_the_baseline_can_not_be_read(online):
     benchmark = online("  metrics: [mean_reward]\n  baseline: {rollouts: gone.jsonl}\n")
     lines, _, _ = calibrate(benchmark, count=4, evaluate=System(), snapshot=None)
     assert lines[1].endswith(" in 4 runs")
+
+
+def test_runs_are_recorded_and_not_made_where_none_are_asked_for(online, tmp_path):
+    benchmark = online(recorded(tmp_path, runs=2))
+    lines, _, _ = calibrate(benchmark, count=0, evaluate=None, snapshot=None)
+    assert lines[1].endswith(" in 2 runs")
+
+
+@pytest.mark.parametrize(
+    ("runs", "needed"), [(1, 10), (2, 6)], ids=["against one", "against several"]
+)
+def test_a_baseline_of_several_runs_needs_fewer_attempts(
+    online, tmp_path, runs, needed
+):
+    """One recorded run stays one, however many runs are made."""
+    benchmark = online(recorded(tmp_path, runs))
+    _, settings, _ = calibrate(benchmark, count=4, evaluate=System(), snapshot=None)
+    assert settings == {("num_samples",): f"{needed}"}
 
 
 def test_one_run_shows_no_noise(online):
@@ -193,6 +309,23 @@ TWO_JUDGES = """\
 QUALITIES = np.array([[0.2, 0.4, 0.8, 0.8], [0.4, 0.4, 0.6, 0.8], [0.3, 0.4, 0.7, 0.8]])
 
 SECONDS = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+class Answers:
+    """New answers, which are judged by 0.1 more and by 0.1 less than their mean."""
+
+    def __init__(self, judgements=2):
+        self.judgements = judgements
+
+    def __call__(self, benchmark):
+        rng = np.random.default_rng(3)
+        rewards = rng.uniform(0.3, 0.7, (TASKS, 10))[:, : benchmark.spec.num_samples]
+        table = table_of(rewards)
+        mean = rewards.ravel()
+        judged = {"quality@1": mean - 0.1, "quality@2": mean + 0.1}
+        names = [f"quality@{number + 1}" for number in range(self.judgements)]
+        scores = {"quality": mean, **{name: judged[name] for name in names}}
+        return Evaluated(structs.replace(table, scores=scores))
 
 
 class Judge:
@@ -287,3 +420,19 @@ def test_the_judge_of_new_answers_judges_each_twice(judged):
 
     make_runs(judged(f"{ONE_JUDGE}{ANSWERED}", "dataset: [{q: 1}]"), 2, evaluate)
     assert repeats == [2, 2]
+
+
+def test_the_noise_of_judged_answers_is_that_of_the_mean_of_their_judgements(judged):
+    """Of recorded answers it is that of one judgement."""
+    online = judged(f"{ONE_JUDGE}{ANSWERED}  num_samples: 1\n", "dataset: [{q: 1}]")
+    lines, _, _ = calibrate(online, count=2, evaluate=Answers())
+    # each answer's judgements differ by 0.2, the variance of a judgement is 0.02
+    deviation = np.sqrt(0.02 / 2 / TASKS)
+    deviations = next(line for line in lines if "standard deviations" in line)
+    assert f", the judge {deviation:.2g}; " in deviations
+
+
+def test_a_single_judgement_shows_no_noise_of_the_judge(judged):
+    online = judged(f"{ONE_JUDGE}{ANSWERED}  num_samples: 1\n", "dataset: [{q: 1}]")
+    lines, _, _ = calibrate(online, count=2, evaluate=Answers(judgements=1))
+    assert not any("judge" in line for line in lines)

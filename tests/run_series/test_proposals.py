@@ -143,6 +143,15 @@ def test_a_threshold_with_room_is_left_as_it_is(proposals):
     assert of_thresholds(found) == []
 
 
+def test_a_threshold_as_far_away_as_is_proposed_is_left_as_it_is(proposals):
+    noise = Noise(values=(-1.0, 0.0, 1.0), tasks=0.5, pooled=True)
+    room = noise.drop(0.01)
+    exact = proposals(f'  thresholds: {{mean_reward: ">= {-room!r}"}}\n', noise)
+    assert of_thresholds(exact) == []
+    near = proposals(f'  thresholds: {{mean_reward: ">= {-0.99 * room!r}"}}\n', noise)
+    assert len(of_thresholds(near)) == 1
+
+
 def test_a_threshold_on_an_intervals_end_is_left_as_it_is(proposals):
     keys = "  thresholds: {mean_reward: {min: 0.79, bound: lower}}\n"
     assert of_thresholds(proposals(keys, NOISY)) == []

@@ -192,6 +192,10 @@ class _State(Enum):
 
 # more rollouts may resolve what these stand for
 _UNSETTLED = (BlindGate, LowPower, SharedLevel, UnequalSums, CannotFail)
+# what more rollouts may pass
+_RECOVERABLE = (RuleBound, MostBound, SingleTasksBound, SlicesBound)
+# what more rollouts may fail: fewer tasks pass all, and a number without a test changes
+_LOSABLE = (RuleBound, AllBound)
 
 
 def _is_settled(checks: Sequence[Check]) -> bool:
@@ -214,11 +218,8 @@ def _state_of(check: Check) -> _State:
         return _State.OPEN
     if check.verdict is Verdict.INCONCLUSIVE:
         return _State.FAILS
-    by_rule = isinstance(check.bound, RuleBound)
     if check.verdict is Verdict.FAIL:
-        of_parts = MostBound | SingleTasksBound | SlicesBound
-        may_recover = by_rule or isinstance(check.bound, of_parts)
+        may_recover = isinstance(check.bound, _RECOVERABLE)
         return _State.OPEN if may_recover else _State.FAILS
-    # fewer rollouts pass all and none more easily; a number without a test may change
-    may_fail = by_rule or isinstance(check.bound, AllBound)
+    may_fail = isinstance(check.bound, _LOSABLE)
     return _State.OPEN if may_fail else _State.PASSES

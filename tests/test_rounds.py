@@ -1,10 +1,12 @@
 """Runs that take rollouts in rounds, evaluated in this process."""
 
 import random
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from stages.making import benchmark, given
 
+from pytest_evalmetrics import rounds
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.results import Power, PowerSource
 from pytest_evalmetrics.model.run_notes import StoppedAtLastLook, StoppedEarly
@@ -91,6 +93,60 @@ def test_a_run_that_lacks_tasks_stops_at_the_first_look(tmp_path):
     note, result = stop_of(tmp_path)
     assert note.look == 1
     assert not result.passed
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.5], ids=["as good", "much worse"])
+def test_a_rule_without_a_test_needs_all_rollouts(tmp_path, drop):
+    write(tmp_path, "new.jsonl", seed=2, drop=drop)
+    write(tmp_path, "old.jsonl", seed=1)
+    fields = "{task: task, sample: sample, agent: agent}"
+    rollouts = f"{{path: old.jsonl, fields: {fields}}}"
+    gate = f"baseline: {{rule: absolute, max_drop: 0.1, rollouts: {rollouts}}}"
+    note, result = stop_of(tmp_path, gate)
+    assert note == StoppedAtLastLook(4)
+    assert result.passed is (drop == 0)
+
+
+def write_task(folder, name, passes):
+    """Record anew whether each rollout of the task t0 passes."""
+    lines = (folder / name).read_text().splitlines(keepends=True)
+    rows = [line for line in lines if '"t0"' not in line]
+    rows += [
+        f'{{"task": "t0", "sample": {sample}, "agent": "a", "reward": {passed}}}\n'
+        for sample, passed in enumerate(passes)
+    ]
+    (folder / name).write_text("".join(rows))
+
+
+@pytest.mark.parametrize(
+    ("passes", "look"),
+    [
+        ([1, 1, 1, 1, 1, 1, 1, 1], 4),
+        ([1, 1, 1, 0, 1, 1, 1, 1], 2),
+        ([0, 1, 1, 1, 1, 1, 1, 1], 1),
+    ],
+)
+def test_a_task_that_must_pass_is_sure_once_it_fails(tmp_path, passes, look):
+    write(tmp_path, "new.jsonl", seed=1)
+    write_task(tmp_path, "new.jsonl", passes)
+    gate = "thresholds: {mean_reward: '>= 0.2'}\nmust_pass: [t0]"
+    _, result = stop_of(tmp_path, gate)
+    assert result.agents[0].rollouts == 2 * look * TASKS
+    assert result.passed is all(passes)
+
+
+def test_a_task_that_fails_its_first_rollouts_is_not_broken_for_good(tmp_path):
+    write(tmp_path, "new.jsonl", seed=2)
+    write_task(tmp_path, "new.jsonl", [0, 0, 1, 1, 1, 1, 1, 1])
+    write(tmp_path, "old.jsonl", seed=1)
+    write_task(tmp_path, "old.jsonl", [1] * 8)
+    fields = "{task: task, sample: sample, agent: agent}"
+    rollouts = f"{{path: old.jsonl, fields: {fields}}}"
+    note, result = stop_of(
+        tmp_path, f"baseline: {{max_broken: 0, rollouts: {rollouts}}}"
+    )
+    assert note.look == 2
+    assert result.passed
 
 
 def test_each_look_evaluates_all_rollouts_so_far(tmp_path):
@@ -187,3 +243,72 @@ def test_nothing_is_forecast_without_rounds_a_baseline_or_a_power(tmp_path):
     assert stop_forecast(benchmark(tmp_path, "baseline: true"), [power()]) is None
     gate = "thresholds: {mean_reward: '>= 0.5'}"
     assert stop_forecast(asked(tmp_path, gate), [power()]) is None
+
+
+# -- benchmarks in turns ---------------------------------------------------------------------
+
+
+class Limit:
+    """A budget for a number of looks."""
+
+    def __init__(self, looks):
+        self.left = looks
+
+    def used_up(self):
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """Take looks in turns of benchmarks that need so many; give them in their order."""
+    order = []
+
+    def looks_of(name, looks):
+        for look in range(looks):
+            if look == 1 and name == "broken":
+                raise ValueError("its rows can't be read")
+            order.append(name)
+            yield look
+
+    def take(budget, **looks):
+        monkeypatch.setattr(
+            rounds, "looks_at", lambda name: looks_of(name, looks[name])
+        )
+        rounds.in_turns([(name, nullcontext()) for name in looks], budget)
+        return order
+
+    return take
+
+
+def test_benchmarks_take_their_looks_in_turns(taken):
+    order = taken(Limit(100), first=3, second=1, third=2)
+    assert order == ["first", "second", "third", "first", "third", "first"]
+
+
+def test_no_look_is_taken_beyond_the_budget(taken):
+    assert taken(Limit(4), first=3, second=3) == ["first", "second", "first", "second"]
+
+
+def test_a_benchmark_that_fails_leaves_the_others_their_looks(taken):
+    order = taken(Limit(100), broken=3, second=3)
+    assert order == ["broken", "second", "second", "second"]
+
+
+def test_each_look_is_taken_in_the_scope_of_its_benchmark(monkeypatch):
+    active = []
+    seen = []
+
+    @contextmanager
+    def scope(name):
+        active.append(name)
+        yield
+        active.remove(name)
+
+    def look_of(name):
+        seen.append((name, list(active)))
+        yield name
+
+    monkeypatch.setattr(rounds, "looks_at", look_of)
+    rounds.in_turns([("first", scope("a")), ("second", scope("b"))], Limit(100))
+    assert seen == [("first", ["a"]), ("second", ["b"])]

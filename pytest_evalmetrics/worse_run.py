@@ -75,7 +75,14 @@ def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
         for metric in benchmark.spec.metrics:
             rule = rule_of(benchmark, metric, bounded=True)
             rule = structs.replace(rule, alpha=rule.alpha / tests)
-            words, p = first_worse(plan, metric, list(tables.values()), runs, rule)
+            words, p = first_worse(
+                plan,
+                metric,
+                list(tables.values()),
+                runs,
+                rule,
+                may_be_rate=declarations.may_be_rate(benchmark.spec, metric),
+            )
             lines.append(f"{title} {metric}: {words}".lstrip())
             if p < rule.alpha:
                 is_worse = True

@@ -169,6 +169,24 @@ def test_each_agent_is_searched_by_itself(folder, culprit):
     assert lines[1].startswith("slow mean_reward: no run is worse than those before it")
 
 
+@pytest.mark.parametrize("unit", [0.001, 1])
+def test_a_latency_below_a_second_is_no_rate(folder, culprit, unit):
+    """Runs of latencies differ by a factor, in seconds as in milliseconds."""
+    names = []
+    for day, level in enumerate([300, 310, 290, 360, 370]):
+        draw = random.Random(day)  # noqa: S311 - no secret
+        rows = [
+            {"id": f"t{task}", "reward": 1, "latency": unit * draw.gauss(level, 20)}
+            for task in range(TASKS)
+        ]
+        lines = [json.dumps(row) + "\n" for row in rows]
+        (folder / f"day{day}.jsonl").write_text("".join(lines))
+        names.append(f"day{day}.jsonl")
+    metric = ["--metric", "mean/latency", "--direction", "lower"]
+    _, (line,) = culprit(*names, *metric, "--reward", "reward", "--alpha", "0.05")
+    assert " over 40 tasks (p = 0.026 that nothing changed)" in line
+
+
 def test_a_score_of_which_nothing_says_which_way_is_better_is_asked_about(
     folder, capsys
 ):

@@ -54,6 +54,8 @@ def first_worse(
     tables: Sequence[RolloutTable],
     names: Sequence[str],
     rule: RuleSettings,
+    *,
+    may_be_rate: bool,
 ) -> tuple[str, float]:
     """Find the run from which on a metric is worse.
 
@@ -74,6 +76,8 @@ def first_worse(
         What the runs are called.
     rule
         The direction of the metric, and the level.
+    may_be_rate
+        Whether the metric is a rate if all values of tasks lie in [0, 1].
 
     Returns
     -------
@@ -90,7 +94,12 @@ def first_worse(
         raise DataError(
             f"{many(tasks, 'task')} in all of these runs: two or more are needed"
         )
-    change = _likeliest_change(values, lower=rule.direction is Direction.LOWER)
+    on_unit = bool(((values >= 0) & (values <= 1)).all())
+    change = _likeliest_change(
+        values,
+        lower=rule.direction is Direction.LOWER,
+        is_rate=on_unit and may_be_rate,
+    )
     if change is None:
         return "no run is worse than those before it (p = 1)", 1.0
     if change.p >= rule.alpha:
@@ -119,12 +128,13 @@ def _described(
     return words
 
 
-def _likeliest_change(values: NDArray[np.float64], *, lower: bool) -> _Change | None:
+def _likeliest_change(
+    values: NDArray[np.float64], *, lower: bool, is_rate: bool
+) -> _Change | None:
     """Weigh the places of a change by likelihood; None where no later run is worse."""
     runs = len(values)
     badness = values.mean(axis=1)
     error = _error_of_one_run(values)
-    is_rate = bool(((values >= 0) & (values <= 1)).all())
     if not lower:
         badness = -badness
     elif not is_rate and badness.min() > 0:

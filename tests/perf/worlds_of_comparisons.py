@@ -351,7 +351,9 @@ def has_culprit(
     names = [str(run) for run in range(runs)]
     rule = rule_of(asked, "mean_reward", bounded=True)
     rule = structs.replace(rule)
-    _, p = first_worse(plan(asked.spec), "mean_reward", tables, names, rule)
+    _, p = first_worse(
+        plan(asked.spec), "mean_reward", tables, names, rule, may_be_rate=True
+    )
     return p < rule.alpha
 
 

@@ -63,10 +63,11 @@ def spread(rewards):
     return float(rewards.values.max() - rewards.values.min())
 
 
-def worse(tables, metric="mean_reward", rule=RULE, names=NAMES):
+def worse(tables, metric="mean_reward", rule=RULE, names=NAMES, *, may_be_rate=True):
     keys = {"name": "b", "rollouts": "r", "metrics": [metric]}
     spec = TypeAdapter(BenchmarkSpec).validate_json(json.dumps(keys))
-    return first_worse(metrics.plan(spec), metric, tables, names, rule)
+    plan = metrics.plan(spec)
+    return first_worse(plan, metric, tables, names, rule, may_be_rate=may_be_rate)
 
 
 def test_the_run_of_a_large_drop_is_named_with_both_levels():
@@ -165,6 +166,17 @@ def test_seconds_and_the_seconds_of_their_reciprocals_change_as_surely():
     reciprocals = [table(100 / run) for run in seconds[::-1]]
     _, p_of_reciprocals = worse(reciprocals, rule=LOWER, names=names)
     assert np.log(p_of_reciprocals) == pytest.approx(np.log(p), rel=0.05)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_a_latency_rises_as_surely_in_any_unit(unit):
+    latencies = np.array([2.0, 2.1, 1.9, 4.0, 4.1])[:, None]
+    wiggles = np.random.default_rng(4).lognormal(0, 0.05, (5, TASKS))
+    _, p = worse([table(run) for run in latencies * wiggles], rule=LOWER)
+    runs = [table(unit * run) for run in latencies * wiggles]
+    text, p_in_unit = worse(runs, rule=LOWER, may_be_rate=False)
+    assert text.startswith("thu is the first worse run, ")
+    assert p_in_unit == pytest.approx(p)
 
 
 def test_a_change_between_runs_of_unlike_levels_is_within_a_range():

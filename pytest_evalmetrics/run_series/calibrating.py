@@ -15,7 +15,7 @@ from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
 from pytest_evalmetrics.gates import Gated
-from pytest_evalmetrics.layout import listed, of_many
+from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
 from pytest_evalmetrics.model.verdicts import Acceptance, Verdict
 from pytest_evalmetrics.pipeline.benchmark_rows import with_reward
@@ -140,7 +140,9 @@ class _MetricNoise(msgspec.Struct, frozen=True):
     text
         The metric, as the benchmark names it.
     noise
-        None for a metric that is no mean over tasks.
+        None for a metric that is no mean over tasks, and where two runs share too few tasks.
+    tasks
+        The fewest that two runs share, with a value in both.
     alone, others
         Of the comparisons with one other run, and with all others: how many fail, of how many.
     judge
@@ -149,6 +151,7 @@ class _MetricNoise(msgspec.Struct, frozen=True):
 
     text: str
     noise: Noise | None
+    tasks: int
     alone: tuple[int, int] = (0, 0)
     others: tuple[int, int] = (0, 0)
     judge: float = 0.0
@@ -162,15 +165,18 @@ def _metrics_of(
     others = _with_all_others(benchmark, plan, runs)
     judge = _judge_noise(benchmark, runs)
     for text in alone[0]:
-        facts = [_facts(checks[text]) for checks in alone]
+        comparisons = [checks[text].comparison for checks in alone]
+        facts = [compared for compared in comparisons if compared is not None]
         pooled = against_several and plan.names.bind(text).unbiased
         noise = _noise_of(benchmark, text, facts, runs=len(runs), pooled=pooled)
+        tasks = min(compared.tasks for compared in facts)
         if noise is None:
-            yield _MetricNoise(text, noise=None)
+            yield _MetricNoise(text, noise=None, tasks=tasks)
             continue
         measured = _MetricNoise(
             text,
             noise,
+            tasks,
             alone=_failed(alone, text),
             others=_failed(others, text),
         )
@@ -190,7 +196,8 @@ def _noise_of(
 ) -> Noise | None:
     """Measure a metric's noise by comparisons with one other run each, those of each run first.
 
-    None for a metric that is no mean over tasks, which has no standard error.
+    None where some difference has no standard error: the metric is no mean over tasks, or
+    two runs share fewer than two tasks.
     """
     # of the difference of two runs
     errors = [compared.se for compared in facts if compared.se is not None]
@@ -286,13 +293,6 @@ def _failed(compared: Sequence[dict[str, Check]], text: str) -> tuple[int, int]:
     return failed, len(compared)
 
 
-def _facts(check: Check) -> ComparisonFacts:
-    """Return what a check of the baseline gate compared."""
-    if check.comparison is None:
-        raise ValueError("a check of the baseline gate has a comparison")
-    return check.comparison
-
-
 # -- the parts of the noise ------------------------------------------------------------------
 
 
@@ -340,6 +340,9 @@ def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
 def _described(benchmark: Benchmark, metric: _MetricNoise) -> Iterator[str]:
     noise = metric.noise
     text = metric.text
+    if noise is None and metric.tasks < 2:
+        yield f"{text}: two runs have {many(metric.tasks, 'task')} in common: two are needed"
+        return
     if noise is None:
         yield f"{text}: no mean over tasks, so that its noise can't be told apart"
         return

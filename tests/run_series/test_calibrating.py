@@ -139,6 +139,21 @@ def test_the_runs_are_compared_by_the_tasks_that_they_have_in_common(folder):
     assert lines[3].endswith(" and 0 of 2 comparisons of these runs fail")
 
 
+@pytest.mark.parametrize(("shared", "words"), [(0, "0 tasks"), (1, "1 task")])
+def test_runs_that_share_fewer_than_two_tasks_show_no_noise(folder, shared, words):
+    first, second = rewards_of(STEADY[:2])
+    folder.record(0, first)
+    # the others have no reward
+    second[shared:] = np.nan
+    folder.record(1, second)
+    lines, settings, charts = calibrate_recorded(folder.benchmark(2))
+    assert lines[1:] == [
+        f"mean_reward: two runs have {words} in common: two are needed"
+    ]
+    assert settings == {}
+    assert charts == []
+
+
 # -- what is said of them --------------------------------------------------------------------
 
 

@@ -123,6 +123,12 @@ def test_a_threshold_is_moved_to_where_the_runs_seldom_fall(proposals):
     assert wider.why.startswith(f"threshold >= {bound:g} fails 1 % of such runs, ")
 
 
+def test_a_threshold_is_the_same_whatever_a_further_run_is_compared_with(proposals):
+    keys = '  thresholds: {mean_reward: ">= 0.79"}\n'
+    against_one = of_thresholds(proposals(keys, SINGLE))
+    assert against_one == of_thresholds(proposals(keys, NOISY))
+
+
 def test_an_upper_threshold_is_moved_upwards(proposals):
     found = proposals('  thresholds: {mean_reward: "<= 0.81"}\n', NOISY)
     (wider,) = of_key(found, ("thresholds", "mean_reward"))

@@ -21,7 +21,8 @@ from pytest_evalmetrics.errors import (
     GateFailed,
     did_you_mean,
 )
-from pytest_evalmetrics.items import AskedOf, failure_of, names_for, run_benchmark
+from pytest_evalmetrics.items.inputs import AskedOf, names_for
+from pytest_evalmetrics.items.runs import failure_of, run_benchmark
 from pytest_evalmetrics.reports.failure import (
     below_the_call,
     failure_of_words,

@@ -400,7 +400,7 @@ def _as_page(compared: Sequence[Evaluated]) -> str:
     for evaluated in compared:
         texts[evaluated.result.id] = page_texts(evaluated.pictures)
     report = RunReport(benchmarks=tuple(evaluated.result for evaluated in compared))
-    return b"".join(page(report, _PageTexts(texts), {})).decode()
+    return b"".join(page(report, _PageTexts(texts), None)).decode()
 
 
 # -- the command -----------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
+from pytest_evalmetrics.file_locks import lock_byte
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.model.history import HistoryPoint, HistoryRun
 from pytest_evalmetrics.model.run_notes import (
@@ -22,13 +23,13 @@ from pytest_evalmetrics.model.run_notes import (
 )
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Gate
-from pytest_evalmetrics.run_folder import lock_byte
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import AgentResult, BenchmarkResult
+    from pytest_evalmetrics.run_origin import RunOrigin
 
 SCHEMA_VERSION = 1
 _NAMED_LINES = 3  # broken ones that notes name
@@ -37,7 +38,7 @@ _AGAIN_S = 0.01  # between two tries to lock the file
 
 def run_of(
     result: BenchmarkResult,
-    origin: Mapping[str, str | None],
+    origin: RunOrigin,
     *,
     starts: bool,
     reason: str = "",
@@ -55,10 +56,10 @@ def run_of(
     return HistoryRun(
         schema_version=SCHEMA_VERSION,
         benchmark=result.id,
-        time=origin["time"] or "",
-        commit=origin["commit"],
-        branch=origin["branch"],
-        url=origin["url"],
+        time=origin.time,
+        commit=origin.commit,
+        branch=origin.branch,
+        url=origin.url,
         verdict=str(result.verdict),
         usable=usable,
         starts=starts,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pluggy
 
     from pytest_evalmetrics.checking import EvalMetrics
-    from pytest_evalmetrics.items import BenchmarkFile
+    from pytest_evalmetrics.items.collecting import BenchmarkFile
 
 # plugins that declare --snapshot-update, as syrupy does
 _OTHER_SNAPSHOT_PLUGINS = ("snapshot", "snapshottest")
@@ -255,11 +255,11 @@ def pytest_collect_file(
     """Collect the benchmark files."""
     if not settings.is_benchmark_file(file_path.name, parent.config):
         return None
-    if "pytest_evalmetrics.items" not in sys.modules:
+    if "pytest_evalmetrics.items.collecting" not in sys.modules:
         from pytest_evalmetrics.import_for_good import import_for_good
 
         import_for_good(_import_items)
-    from pytest_evalmetrics.items import BenchmarkFile
+    from pytest_evalmetrics.items.collecting import BenchmarkFile
     from pytest_evalmetrics.session.evaluation_session import session_of
 
     session_of(parent.config)  # sees that --lf passes over a file
@@ -267,7 +267,7 @@ def pytest_collect_file(
 
 
 def _import_items() -> None:
-    import pytest_evalmetrics.items  # noqa: F401 - to be there
+    import pytest_evalmetrics.items.collecting  # noqa: F401 - to be there
 
 
 @pytest.fixture
@@ -284,26 +284,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config = session.config
     if not any(map(config.getoption, settings.PRINTING)):
         return None
-    unused = config.getoption("evalmetrics_delete_unused")
-    from pytest_evalmetrics import items
-
-    if unused is not None:
-        from pytest_evalmetrics.baselines.unused import handle_unused
-        from pytest_evalmetrics.session.registration import let_register
-
-        let_register(config)
-
-        title = "baselines"
-        lines, good = handle_unused(config, delete=unused == "delete")
-    elif config.getoption("evalmetrics_check"):
-        title = "check"
-        lines, good = items.check_lines(session)
-    elif config.getoption("evalmetrics_calibrate"):
-        title = "noise of an unchanged system"
-        lines, good = items.calibration_lines(session)
-    else:
-        title = "what the gates can detect"
-        lines, good = items.plan_lines(session)
+    title, lines, good = _printed_instead(session)
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:
@@ -312,3 +293,26 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         for line in lines:
             reporter.write_line(line)
     return True
+
+
+def _printed_instead(session: pytest.Session) -> tuple[str, list[str], bool]:
+    """Return the title and the lines that an option asks for, and whether all is well."""
+    config = session.config
+    unused = config.getoption("evalmetrics_delete_unused")
+    if unused is not None:
+        from pytest_evalmetrics.baselines.unused import handle_unused
+        from pytest_evalmetrics.session.registration import let_register
+
+        let_register(config)
+        return "baselines", *handle_unused(config, delete=unused == "delete")
+    if config.getoption("evalmetrics_check"):
+        from pytest_evalmetrics.items.check import check_lines
+
+        return "check", *check_lines(session)
+    if config.getoption("evalmetrics_calibrate"):
+        from pytest_evalmetrics.items.calibration import calibration_lines
+
+        return "noise of an unchanged system", *calibration_lines(session)
+    from pytest_evalmetrics.items.plan import plan_lines
+
+    return "what the gates can detect", *plan_lines(session)

@@ -27,7 +27,7 @@ from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.reports.wording import calls_line, replayed_note
-from pytest_evalmetrics.run_folder import RunFolder, origin_of
+from pytest_evalmetrics.run_origin import RunOrigin, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.history import HistoryRun
     from pytest_evalmetrics.model.results import BenchmarkResult
     from pytest_evalmetrics.registry import Scope
+    from pytest_evalmetrics.run_folder import RunFolder
 
     Lines = list[tuple[str, str | None]]  # with a colour
 
@@ -219,7 +220,7 @@ class RunResults:
             self._errors.append(error)
 
     @cached_property
-    def _origin(self) -> dict[str, str | None]:
+    def _origin(self) -> RunOrigin:
         return origin_of(os.environ, self._config.rootpath)
 
     def _history(

@@ -8,29 +8,25 @@ killed leaves no verdict of an earlier one in its place.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
-import sys
 import tempfile
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
+from pytest_evalmetrics.processes import is_running, start_of
+from pytest_evalmetrics.whole_files import remove_stale, write_whole
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable
 
 _VERDICTS = (  # of a run without a run.json
     "aggregate_metrics.json",
@@ -42,9 +38,6 @@ _VERDICTS = (  # of a run without a run.json
 )
 _IGNORE = "# made by pytest-evalmetrics: what a run leaves is not to be committed\n*\n"
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-_TEMPORARY = re.compile(
-    r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}(\.tmp)?"
-)
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -91,22 +84,20 @@ class RunFolder:
         self._previous = Path(f"{prefix}previous")
         self._evaluates = evaluates
         self._exit: Callable[[int], object] | None = None
-        self._stem = stem = self._file.name.removesuffix("run.json")
+        self._stem = self._file.name.removesuffix("run.json")
         self._reporters = frozenset(reporters)
-        # not the rows: this run may read them
-        names = {
-            name
-            for name in (*_VERDICTS, *self._reporters)
-            if not name.endswith(".jsonl")
-        }
-        self._known = [f"{stem}{name}" for name in sorted(names)]
+        self._known = [
+            f"{self._stem}{name}"
+            for name in sorted({*_VERDICTS, *self._reporters})
+            if not name.endswith(".jsonl")  # not the rows: this run may read them
+        ]
         self._state = RunState(
             run=uuid.uuid4().hex,
             state="running",
             started=f"{datetime.now(UTC):{_TIME}}",
             host=socket.gethostname(),
             process=os.getpid(),
-            began=_began(os.getpid()),
+            began=start_of(os.getpid()),
         )
 
     def start(self) -> list[str]:
@@ -190,9 +181,7 @@ class RunFolder:
                 self._write()
                 return
             self._file.unlink()
-            if [*folder.iterdir()] == [ignore] and ignore.read_text(
-                encoding="utf-8"
-            ) == _IGNORE:
+            if _holds_ours_alone(folder, ignore):
                 ignore.unlink()
             folder.rmdir()
 
@@ -252,9 +241,8 @@ class RunFolder:
         leave = os._exit
 
         def guarded(status: int) -> None:
-            if (
-                os.getpid() == process and status == 0
-            ):  # a forked child may do as it likes
+            # a forked child may do as it likes
+            if os.getpid() == process and status == 0:
                 with suppress(Exception):
                     os.write(
                         2,
@@ -271,6 +259,13 @@ class RunFolder:
         if self._exit is not None:
             os._exit = self._exit  # type: ignore[assignment]
             self._exit = None
+
+
+def _holds_ours_alone(folder: Path, ignore: Path) -> bool:
+    """Whether a folder has no file but the .gitignore that `make_folder` writes."""
+    if list(folder.iterdir()) != [ignore]:
+        return False
+    return ignore.read_text(encoding="utf-8") == _IGNORE
 
 
 def make_folder(folder: Path) -> None:
@@ -347,70 +342,6 @@ def _unfinished(why: str, shown: str) -> BaselineError:
     return BaselineError(why, file=shown, hint=hint)
 
 
-def temporary_name() -> str:
-    """Name a temporary file or folder after its host and process."""
-    return f"evalmetrics-{_host()}-{os.getpid()}-{os.urandom(8).hex()}"
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside its place for writing, and move it there only when it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{temporary_name()}.tmp"
-    try:
-        with temporary.open("xb", buffering=2**20) as file:
-            yield file
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file completely or not at all, see `replacing`."""
-    with replacing(path) as file:
-        file.writelines(pieces)
-
-
-def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
-    """Lock a byte of an open file, or release it; False while another process has it."""
-    try:
-        if sys.platform == "win32":
-            os.lseek(file, place % 2**31, os.SEEK_SET)  # positions are those of a long
-            action = msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK
-            msvcrt.locking(file, action, 1)
-        else:
-            action = fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN
-            fcntl.lockf(file, action, 1, place)
-    except OSError as error:  # any other error: a file system without locks
-        return not isinstance(error, BlockingIOError | PermissionError)
-    return True
-
-
-def remove_stale(folder: Path) -> None:
-    """Remove the temporary files and folders in a folder whose process is gone."""
-    try:
-        # names, not paths: a folder for temporary files may hold thousands
-        names = os.listdir(folder)  # noqa: PTH208
-    except OSError:
-        return
-    for name in names:
-        if _is_left_behind(name):
-            path = folder / name
-            shutil.rmtree(path, ignore_errors=True)
-            with suppress(OSError):
-                path.unlink()
-
-
-def _is_left_behind(name: str) -> bool:
-    """Whether a temporary file or folder is of a process on this host that is gone."""
-    match = _TEMPORARY.fullmatch(name)
-    if match is None or match["host"] != _host():
-        return False
-    return not _is_process(int(match["process"]))
-
-
 def _read(file: Path) -> RunState | None:
     """Read what a run says of its folder; None if there is nothing that a run would write."""
     try:
@@ -428,110 +359,9 @@ def _digest(path: Path) -> str:
         return f"sha256:{file_digest(file, 'sha256').hexdigest()}"
 
 
-def _host() -> str:
-    return re.sub(r"[^\w.]+", "_", socket.gethostname())
-
-
 def _lives(state: RunState) -> bool:
     """Check whether the process of another run is there, and no later one with its number."""
     process = state.process
     if state.host != socket.gethostname() or process == os.getpid():
         return False
-    return _is_process(process) and _began(process) == state.began
-
-
-def _is_process(process: int) -> bool:
-    if not 0 < process < 2**31:  # 0 and less are groups of processes
-        return False
-    if sys.platform == "win32":  # there os.kill(process, 0) would end it
-        import ctypes  # there alone
-
-        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        if handle := kernel.OpenProcess(0x100000, False, process):  # SYNCHRONIZE
-            runs: bool = kernel.WaitForSingleObject(handle, 0) == 0x102  # WAIT_TIMEOUT
-            kernel.CloseHandle(handle)
-            return runs
-        return ctypes.get_last_error() == 5  # ERROR_ACCESS_DENIED: another user's
-    try:
-        os.kill(process, 0)
-    except OSError as error:  # of another user's process: not permitted
-        return not isinstance(error, ProcessLookupError)
-    return True
-
-
-def _began(process: int) -> str:
-    """Return the start time of a process in any unit, or an empty text if unknown."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-        return stat.rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
-# -- what a run judges ----------------------------------------------------------------------
-
-# https://docs.github.com/actions/reference/workflows-and-actions/variables
-_GITHUB_PAGE = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"
-# commit, branch (the first that is set), and the job's page
-_SYSTEMS = (
-    ("GITHUB_SHA", "GITHUB_HEAD_REF GITHUB_REF_NAME", _GITHUB_PAGE),
-    # https://docs.gitlab.com/ci/variables/predefined_variables/
-    (
-        "CI_COMMIT_SHA",
-        "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME CI_COMMIT_REF_NAME",
-        "{CI_JOB_URL}",
-    ),
-    ("BUILDKITE_COMMIT", "BUILDKITE_BRANCH", "{BUILDKITE_BUILD_URL}"),
-    ("CIRCLE_SHA1", "CIRCLE_BRANCH", "{CIRCLE_BUILD_URL}"),
-    ("BITBUCKET_COMMIT", "BITBUCKET_BRANCH", ""),
-    (
-        "BUILD_SOURCEVERSION",
-        "SYSTEM_PULLREQUEST_SOURCEBRANCH BUILD_SOURCEBRANCHNAME",
-        "",
-    ),
-    (
-        "TRAVIS_COMMIT",
-        "TRAVIS_PULL_REQUEST_BRANCH TRAVIS_BRANCH",
-        "{TRAVIS_JOB_WEB_URL}",
-    ),
-    ("DRONE_COMMIT_SHA", "DRONE_SOURCE_BRANCH DRONE_BRANCH", "{DRONE_BUILD_LINK}"),
-    ("GIT_COMMIT", "CHANGE_BRANCH GIT_BRANCH", "{BUILD_URL}"),  # Jenkins
-)
-
-
-def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, str | None]:
-    """Return the judged commit, its branch, the CI job's page, and the time; None is unknown."""
-    epoch = environ.get("SOURCE_DATE_EPOCH", "")
-    now = (
-        datetime.fromtimestamp(int(epoch), UTC)
-        if epoch.isdecimal()
-        else datetime.now(UTC)
-    )
-    origin: dict[str, str | None] = dict.fromkeys(("commit", "branch", "url")) | {
-        "time": f"{now:{_TIME}}"
-    }
-    for commit, branches, page in _SYSTEMS:
-        if environ.get(commit):
-            origin["commit"] = environ[commit]
-            origin["branch"] = next(
-                filter(None, map(environ.get, branches.split())), None
-            )
-            with suppress(KeyError):
-                origin["url"] = page.format_map(environ) or None
-            return origin
-    import subprocess  # takes milliseconds, and CI systems say it themselves
-
-    command = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]  # the user's own
-    with suppress(OSError, ValueError, subprocess.SubprocessError):
-        done = subprocess.run(  # noqa: S603 - a fixed command
-            command,
-            cwd=folder,
-            capture_output=True,
-            errors="replace",
-            check=True,
-            timeout=5.0,
-        )
-        head, branch = done.stdout.split()
-        origin["commit"] = head
-        origin["branch"] = None if branch == "HEAD" else branch
-    return origin
+    return is_running(process) and start_of(process) == state.began

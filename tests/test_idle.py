@@ -89,7 +89,7 @@ def test_our_modules_are_not_rewritten_but_imported_from_byte_code(tmp_path):
     (tmp_path / "early.py").write_text(early)
     (tmp_path / "test_x.py").write_text(
         "import sys\n"
-        "import pytest_evalmetrics.items\n"
+        "import pytest_evalmetrics.items.collecting\n"
         "def test_x():\n"
         "    by = {n: type(m.__loader__).__name__ for n, m in sys.modules.items()\n"
         "          if n.startswith('pytest_evalmetrics.')}\n"

@@ -196,9 +196,11 @@ RULES = {
             "reports.triage",
             "reports.wording",
             "run_folder",
+            "run_origin",
             "spec.metric_names",
             "stats",
             "transcripts",
+            "whole_files",
         },
     ),
 }

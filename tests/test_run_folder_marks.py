@@ -9,15 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.run_folder import (
-    RunFolder,
-    make_folder,
-    origin_of,
-    remove_stale,
-    set_aside_of_gone,
-    temporary_name,
-    write_whole,
-)
+from pytest_evalmetrics.run_folder import RunFolder, make_folder, set_aside_of_gone
+from pytest_evalmetrics.run_origin import origin_of
+from pytest_evalmetrics.whole_files import remove_stale, temporary_name, write_whole
 
 # the number of no process: above every limit of Linux
 GONE = 2**22 + 1
@@ -428,4 +422,4 @@ def test_each_ci_system_names_the_commit_the_branch_and_the_page(
     tmp_path, environ, origin
 ):
     found = origin_of(environ, tmp_path)
-    assert (found["commit"], found["branch"], found["url"]) == origin
+    assert (found.commit, found.branch, found.url) == origin

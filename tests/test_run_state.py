@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.run_folder import finished_report, lock_byte, origin_of
+from pytest_evalmetrics.file_locks import lock_byte, release_byte
+from pytest_evalmetrics.run_folder import finished_report
+from pytest_evalmetrics.run_origin import RunOrigin, origin_of
 
 HINT = "compare with the report of a finished run"
 
@@ -97,18 +99,18 @@ def test_the_commit_branch_and_page_of_a_job_on_github(tmp_path):
         "GITHUB_RUN_ID": "7",
         "SOURCE_DATE_EPOCH": "0",
     }
-    assert origin_of(environ, tmp_path) == {
-        "commit": "abc",
-        "branch": "main",
-        "url": "https://github.com/a/b/actions/runs/7",
-        "time": "1970-01-01T00:00:00Z",
-    }
+    assert origin_of(environ, tmp_path) == RunOrigin(
+        commit="abc",
+        branch="main",
+        url="https://github.com/a/b/actions/runs/7",
+        time="1970-01-01T00:00:00Z",
+    )
 
 
 def test_a_job_without_a_page_has_none(tmp_path):
     environ = {"BITBUCKET_COMMIT": "abc", "BITBUCKET_BRANCH": "main"}
     origin = origin_of(environ, tmp_path)
-    assert (origin["commit"], origin["url"]) == ("abc", None)
+    assert (origin.commit, origin.url) == ("abc", None)
 
 
 def test_outside_of_ci_git_names_the_commit_and_branch_of_the_folder(tmp_path):
@@ -122,8 +124,8 @@ def test_outside_of_ci_git_names_the_commit_and_branch_of_the_folder(tmp_path):
     git("init", "-q", "-b", "work")
     git("commit", "-q", "--allow-empty", "-m", "first")
     origin = origin_of({}, tmp_path)
-    assert origin["commit"] == git("rev-parse", "HEAD")
-    assert origin["branch"] == "work"
+    assert origin.commit == git("rev-parse", "HEAD")
+    assert origin.branch == "work"
 
 
 def test_a_detached_commit_has_no_branch(tmp_path):
@@ -134,20 +136,20 @@ def test_a_detached_commit_has_no_branch(tmp_path):
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "first")
     git("checkout", "-q", "--detach")
-    assert origin_of({}, tmp_path)["branch"] is None
+    assert origin_of({}, tmp_path).branch is None
 
 
 def test_a_folder_without_git_has_neither(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     origin = origin_of({}, tmp_path)
-    assert (origin["commit"], origin["branch"], origin["url"]) == (None, None, None)
+    assert (origin.commit, origin.branch, origin.url) == (None, None, None)
 
 
 # -- locks -----------------------------------------------------------------------------------
 
 HOLDER = """
 import sys
-from pytest_evalmetrics.run_folder import lock_byte
+from pytest_evalmetrics.file_locks import lock_byte
 with open(sys.argv[1], "r+b") as file:
     print(lock_byte(file.fileno(), 3), flush=True)
     sys.stdin.read()
@@ -181,7 +183,7 @@ def test_a_byte_that_was_released_can_be_locked(tmp_path):
     path.write_bytes(b"0123456789")
     with path.open("r+b") as file:
         assert lock_byte(file.fileno(), 3)
-        assert lock_byte(file.fileno(), 3, take=False)
+        release_byte(file.fileno(), 3)
         run = subprocess.run(
             [sys.executable, "-c", HOLDER, str(path)],
             input="",

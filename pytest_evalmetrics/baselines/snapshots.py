@@ -18,7 +18,7 @@ from syrupy.location import PyTestLocation
 from syrupy.session import SnapshotSession
 
 from pytest_evalmetrics.baselines import files
-from pytest_evalmetrics.run_folder import write_whole
+from pytest_evalmetrics.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pytest

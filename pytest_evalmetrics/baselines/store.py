@@ -34,7 +34,7 @@ from pytest_evalmetrics.model.results import (
 )
 from pytest_evalmetrics.model.run_notes import NotRecordedXfail
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
-from pytest_evalmetrics.run_folder import write_whole
+from pytest_evalmetrics.whole_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

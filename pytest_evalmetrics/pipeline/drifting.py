@@ -35,7 +35,7 @@ def drift_checks(
     A shift that runs which resemble each other could make warns.
     """
     from pytest_evalmetrics.history import run_of  # rare
-    from pytest_evalmetrics.run_folder import origin_of  # rare
+    from pytest_evalmetrics.run_origin import origin_of  # rare
 
     line = benchmark.line_of("baseline", "drift")
     try:
@@ -47,7 +47,7 @@ def drift_checks(
     run = run_of(result, origin_of(os.environ, benchmark.file.parent), starts=False)
     if not run.usable:
         return
-    usable = [each for each in (*earlier, run) if each.usable]
+    usable = [other for other in (*earlier, run) if other.usable]
     for drift in drifts_of(result, usable):
         is_sure = not isinstance(drift, LevelShift) or drift.is_sure
         verdict = Verdict.FAIL if is_sure else Verdict.WARN

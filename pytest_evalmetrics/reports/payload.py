@@ -21,8 +21,8 @@ from pytest_evalmetrics.model.results import BenchmarkResult
 from pytest_evalmetrics.model.run_notes import TaskGroupsApart
 from pytest_evalmetrics.reports.html.page import page_texts
 from pytest_evalmetrics.reports.report_json import result_document
-from pytest_evalmetrics.run_folder import write_whole
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
+from pytest_evalmetrics.whole_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,6 +8,7 @@ import os
 import re
 import uuid
 from collections import Counter
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -23,12 +24,14 @@ from pytest_evalmetrics.reports.html.page import page, page_of
 from pytest_evalmetrics.reports.payload import GROUPS_FILE, Artifacts
 from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.summary import summary
-from pytest_evalmetrics.run_folder import write_whole
+from pytest_evalmetrics.run_folder import make_folder
+from pytest_evalmetrics.whole_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
+    from pytest_evalmetrics.run_origin import RunOrigin
 
     # of each file the end of its path, its pieces
     Files = Iterator[tuple[str, Iterable[bytes]]]
@@ -47,7 +50,7 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
     report: RunReport
     document: Mapping[str, Any]  # the same as builtins, for the user's reporters
     root: Path  # the report names benchmark files relative to it
-    origin: Callable[[], Mapping[str, str | None]]  # its time and commit
+    origin: Callable[[], RunOrigin]  # its time and commit
     names: Sequence[str] | None  # of the reporters that the user chose
     remark: str = ""  # on the run as a whole
 
@@ -259,14 +262,23 @@ def _files_of(target: object, run: FinishedRun, prefix: str) -> Iterator[Path]:
 
 def write_noise_page(path: Path, data: Mapping[str, object]) -> None:
     """Write the page of a calibration: text and charts of each benchmark, and a patch."""
+    with _refusal_shown(path):
+        make_folder(path.parent)
     _write(path, page_of("noise", data))
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> Path:
-    try:
+    with _refusal_shown(path):
         write_whole(path, pieces)
+    return path
+
+
+@contextmanager
+def _refusal_shown(path: Path) -> Iterator[None]:
+    """Raise an ArtifactError where a file can't be written."""
+    try:
+        yield
     except OSError as error:
         message = f"can't be written: {error.strerror or error}"
         hint = "choose another place with --evalmetrics-output, or free some room"
         raise ArtifactError(message, file=str(path), hint=hint) from error
-    return path

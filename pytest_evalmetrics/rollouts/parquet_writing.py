@@ -12,8 +12,8 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.rollout_table import MISSING, RolloutTable
 from pytest_evalmetrics.rollouts.parquet import NOTES, must_have_pyarrow
 from pytest_evalmetrics.rollouts.recorded import load
-from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.spec import RolloutsSpec
+from pytest_evalmetrics.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

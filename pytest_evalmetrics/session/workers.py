@@ -146,7 +146,7 @@ def shared_folder(config: pytest.Config) -> Path | None:
             return Path(given[_WORKERS_FOLDER])
         return None
     if _FOLDER not in config.stash:  # the folder is made when a file is first needed
-        from pytest_evalmetrics.run_folder import temporary_name
+        from pytest_evalmetrics.whole_files import temporary_name
 
         config.stash[_FOLDER] = Path(tempfile.gettempdir(), temporary_name())
     return config.stash[_FOLDER]

@@ -1,7 +1,7 @@
 """The runs of a history, and the number that a run is compared with, in this process."""
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.history import (
@@ -22,8 +22,9 @@ from pytest_evalmetrics.model.run_notes import (
 )
 from pytest_evalmetrics.model.tiers import Tier
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.run_origin import RunOrigin
 
-ORIGIN = {"time": "2026-05-04T10:00:00Z", "commit": None, "branch": None, "url": None}
+ORIGIN = RunOrigin(time="2026-05-04T10:00:00Z")
 
 
 def run(value, tasks=10, agent="a", **fields):
@@ -36,7 +37,7 @@ def run(value, tasks=10, agent="a", **fields):
         "usable": True,
         "starts": False,
         "agents": {agent: {"pass@1": point}},
-        **ORIGIN,
+        **asdict(ORIGIN),
         **fields,
     }
     return HistoryRun(**facts)

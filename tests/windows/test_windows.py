@@ -73,12 +73,13 @@ def odd(pytester):
 
 REFUSED = """
 import os, pathlib
-from pytest_evalmetrics import run_folder as files
-assert files._is_process(os.getpid()) and not files._is_process(2**22 + 1)
+from pytest_evalmetrics import file_locks
+from pytest_evalmetrics.processes import is_running
+assert is_running(os.getpid()) and not is_running(2**22 + 1)
 gone = os.posix_spawnp("true", ["true"], {})
 os.waitid(os.P_PID, gone, os.WEXITED | os.WNOWAIT)
-assert not files._is_process(gone) and os.waitpid(gone, 0)
-assert "msvcrt" in vars(files) and "fcntl" not in vars(files)
+assert not is_running(gone) and os.waitpid(gone, 0)
+assert "msvcrt" in vars(file_locks) and "fcntl" not in vars(file_locks)
 here = pathlib.Path.cwd()
 with (here / "a").open("w"):
     for refused in (lambda: (here / "b?").touch(), lambda: (here / "con.json").mkdir(),

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import BenchmarkResult, RunReport, SkippedItem
     from pytest_evalmetrics.reports.html.picture import Picture
     from pytest_evalmetrics.reports.triage import CauseLines
+    from pytest_evalmetrics.run_origin import RunOrigin
 
 # in JSON these occur in strings only, where an escape is equivalent
 _ESCAPED = "&<>\u2028\u2029"
@@ -246,7 +248,7 @@ _SCRIPTS = (
 
 
 def page(
-    report: RunReport, kept: KeptTexts, origin: Mapping[str, str | None]
+    report: RunReport, kept: KeptTexts, origin: RunOrigin | None
 ) -> Iterator[bytes]:
     """Write the page, one benchmark at a time; `origin` says when it ran, and on which commit."""
     results = {result.id: result for result in in_order(report.benchmarks)}
@@ -346,9 +348,14 @@ class _RunView(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[str, ...]  # baselines that are too old
 
 
-def _run(
-    report: RunReport, left_out: LeftOut, origin: Mapping[str, str | None]
-) -> _RunView:
+def _known(origin: RunOrigin | None) -> dict[str, str]:
+    """Return what is known of a run's origin."""
+    if origin is None:
+        return {}
+    return {key: value for key, value in structs.asdict(origin).items() if value}
+
+
+def _run(report: RunReport, left_out: LeftOut, origin: RunOrigin | None) -> _RunView:
     results = report.benchmarks
     words = []
     for result in results:
@@ -369,7 +376,7 @@ def _run(
         skips=len(report.skipped),
         deselected=len(report.deselected),
         left_out=left_out,
-        origin={key: value for key, value in origin.items() if value},
+        origin=_known(origin),
         causes=tuple(triage.triage(results)),
         chance=run_wording.false_alarms(results),
         drifts=tuple(run_wording.drifts_of(report)[:_WARNINGS]),

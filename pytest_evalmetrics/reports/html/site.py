@@ -21,7 +21,7 @@ from pytest_evalmetrics.reports.html.benchmark_view import (
     history_lines,
 )
 from pytest_evalmetrics.reports.html.page import page_of
-from pytest_evalmetrics.run_folder import write_whole
+from pytest_evalmetrics.whole_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

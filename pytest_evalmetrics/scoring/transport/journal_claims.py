@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics.run_folder import lock_byte
+from pytest_evalmetrics.file_locks import lock_byte, release_byte
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ class Claims:
         """End a claim."""
         if key in self._held:
             self._held.remove(key)
-            lock_byte(self._file, _lock_of(key), take=False)
+            release_byte(self._file, _lock_of(key))
 
     def holder(self, key: bytes) -> Holder:
         """Return who makes a call that can't be claimed."""

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.scoring.transport.journal_file import (
     JournalFile,
     Kept,
@@ -20,6 +19,7 @@ from pytest_evalmetrics.scoring.transport.journal_file import (
     refuse_other_things,
 )
 from pytest_evalmetrics.scoring.transport.wire import JournalError, PaidAnswer
+from pytest_evalmetrics.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,8 +24,8 @@ from zlib import crc32
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.scoring.transport.wire import JournalError, PaidAnswer
+from pytest_evalmetrics.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evalmetrics import items
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import DataError, GateFailed
+from pytest_evalmetrics.items.check import check_lines
+from pytest_evalmetrics.items.collecting import benchmarks_sharing
+from pytest_evalmetrics.items.inputs import as_asked
+from pytest_evalmetrics.items.plan import plan_lines
+from pytest_evalmetrics.items.runs import failure_of
+from pytest_evalmetrics.items.turns import takes_turns
 from pytest_evalmetrics.model.reasons import HookFailed
 from pytest_evalmetrics.model.results import BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
@@ -97,13 +102,13 @@ def test_an_expected_failure_may_be_strict(collected):
 
 def test_a_benchmark_is_taken_as_it_is_without_such_options(collected):
     (item,) = collected(f"{KEYS}, sample: {{tasks: 2}}}}")
-    assert items.as_asked(item.config, item.benchmark) is item.benchmark
+    assert as_asked(item.config, item.benchmark) is item.benchmark
 
 
 def test_all_tasks_are_taken_if_an_option_asks_for_them(collected):
     (item,) = collected(f"{KEYS}, sample: {{tasks: 2}}}}", "--evalmetrics-all-tasks")
     assert item.benchmark.spec.sample is not None
-    assert items.as_asked(item.config, item.benchmark).spec.sample is None
+    assert as_asked(item.config, item.benchmark).spec.sample is None
 
 
 # -- what is raised --------------------------------------------------------------------------
@@ -127,7 +132,7 @@ def failing(gate, verdict):
 
 
 def test_a_benchmark_that_holds_raises_nothing():
-    assert items.failure_of(result_with(), f"{FILE}::a") is None
+    assert failure_of(result_with(), f"{FILE}::a") is None
 
 
 @pytest.mark.parametrize(
@@ -138,7 +143,7 @@ def test_a_benchmark_that_holds_raises_nothing():
     ],
 )
 def test_what_can_t_be_judged_raises_another_error_than_a_gate(check, error):
-    failure = items.failure_of(result_with(check), f"{FILE}::a")
+    failure = failure_of(result_with(check), f"{FILE}::a")
     assert type(failure) is error
     assert failure.failure is not None
 
@@ -148,7 +153,7 @@ def test_what_can_t_be_judged_raises_another_error_than_a_gate(check, error):
 
 def test_a_check_without_problems_counts_what_it_looked_at(collected):
     one, _ = collected(TWO, "--evalmetrics-check")
-    assert items.check_lines(one.session) == (
+    assert check_lines(one.session) == (
         ["no problems: 1 benchmark file, 2 benchmarks"],
         True,
     )
@@ -157,14 +162,14 @@ def test_a_check_without_problems_counts_what_it_looked_at(collected):
 def test_a_check_names_each_problem_with_its_line_and_column(collected):
     text = TWO.replace("name: two", "name: two\n    metrics: [mean_rewards]")
     one, _ = collected(text, "--evalmetrics-check")
-    lines, is_good = items.check_lines(one.session)
+    lines, is_good = check_lines(one.session)
     assert not is_good
     assert lines[0].startswith(f"{FILE}:8:")
     assert "mean_rewards" in lines[0]
     assert lines[-1] == "1 problem in 1 of 1 benchmark file"
 
 
-@pytest.mark.parametrize("lines_of", [items.check_lines, items.plan_lines])
+@pytest.mark.parametrize("lines_of", [check_lines, plan_lines])
 def test_where_there_is_no_benchmark_file_their_names_are_shown(pytester, lines_of):
     config = pytester.parseconfig()
     session = pytest.Session.from_config(config)
@@ -177,7 +182,7 @@ def test_where_there_is_no_benchmark_file_their_names_are_shown(pytester, lines_
 
 def test_a_plan_shows_each_benchmark(collected):
     one, _ = collected(TWO, "--evalmetrics-plan")
-    lines, is_good = items.plan_lines(one.session)
+    lines, is_good = plan_lines(one.session)
     assert is_good
     assert any(f"{FILE}::one" in line for line in lines)
     assert any(f"{FILE}::two" in line for line in lines)
@@ -212,7 +217,7 @@ AT_ONCE = ASKED.replace("{min: 1, max: 4, stop: early}", "4")
 
 
 @pytest.mark.parametrize(
-    ("text", "takes_turns"),
+    ("text", "expected"),
     [
         (ASKED, True),
         (RECORDED, False),
@@ -222,12 +227,12 @@ AT_ONCE = ASKED.replace("{min: 1, max: 4, stop: early}", "4")
     ],
 )
 def test_benchmarks_whose_answers_are_kept_between_rounds_take_turns(
-    tmp_path, text, takes_turns
+    tmp_path, text, expected
 ):
     path = tmp_path / FILE
     path.write_text(text, encoding="utf-8")
     (benchmark,) = load_benchmarks(path, shown=FILE, scorers_known=True)
-    assert items.takes_turns(benchmark.spec) is takes_turns
+    assert takes_turns(benchmark.spec) is expected
 
 
 # -- which benchmarks share the chance of a false alarm --------------------------------------
@@ -246,7 +251,7 @@ def test_the_compared_benchmarks_of_a_run_share_it_where_the_setting_says_so(
     collected, family, sharing
 ):
     one, *_ = collected(COMPARED, "-o", f"evalmetrics_family={family}")
-    assert items.benchmarks_sharing(one.session) == sharing
+    assert benchmarks_sharing(one.session) == sharing
 
 
 def test_a_test_with_the_fixture_may_compare_and_another_one_does_not(
@@ -254,7 +259,7 @@ def test_a_test_with_the_fixture_may_compare_and_another_one_does_not(
 ):
     pytester.makepyfile("def test_a(evalmetrics): ...\ndef test_b(): ...")
     one, *_ = collected(COMPARED, "-o", "evalmetrics_family=run")
-    assert items.benchmarks_sharing(one.session) == 3
+    assert benchmarks_sharing(one.session) == 3
 
 
 @pytest.mark.parametrize("mode", ["--evalmetrics-no-journal", "--evalmetrics-refresh"])

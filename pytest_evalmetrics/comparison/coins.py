@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.comparison.inputs import TaskDamage
-    from pytest_evalmetrics.model.comparison import Floats
+    from pytest_evalmetrics.model.comparison import Floats, Ints
 
 _CHANCES = tuple(step / 200 for step in range(1, 200))  # of a coin
 # of the range: a cluster whose mean is nearer to an end passes, or fails, as one
@@ -33,7 +33,7 @@ def coins_of(damage: TaskDamage) -> Coins | None:
         if not may_be_copies(damage.pair):
             return None
         return Coins(count=damage.units, up=tasks_with_room(damage))
-    before, now = _room_of_clusters(damage)
+    before, now = _room_of_clusters(damage, damage.clusters)
     if not (_is_at_an_end(before).all() and _is_at_an_end(now).all()):
         return None
     up = np.count_nonzero(before > _HALF)
@@ -44,7 +44,7 @@ def _is_at_an_end(room: Floats) -> NDArray[np.bool_]:
     return np.abs(room - _HALF) > _HALF - _NEAR_THE_END
 
 
-def _room_of_clusters(damage: TaskDamage) -> tuple[Floats, Floats]:
+def _room_of_clusters(damage: TaskDamage, clusters: Ints) -> tuple[Floats, Floats]:
     """Return the share of the range that each cluster could lose, before and now.
 
     Two arrays of shape (clusters,).
@@ -53,11 +53,11 @@ def _room_of_clusters(damage: TaskDamage) -> tuple[Floats, Floats]:
     largest = losable.range
     if largest is None:
         largest = float(losable.amounts.max(initial=0.0))
-    if damage.clusters is None or not largest > 0:
+    if not largest > 0:
         return np.full(damage.units, _HALF), np.full(damage.units, _HALF)
-    sizes = np.bincount(damage.clusters) * largest
-    before = np.bincount(damage.clusters, losable.amounts) / sizes
-    lost = np.bincount(damage.clusters, damage.values) / sizes
+    sizes = np.bincount(clusters) * largest
+    before = np.bincount(clusters, losable.amounts) / sizes
+    lost = np.bincount(clusters, damage.values) / sizes
     return before, before - lost
 
 

@@ -117,14 +117,11 @@ def detectable_drop(
     """
     if not test.result.se > 0:
         return math.nan
-    df = test.result.df
-    if not df > 0:
-        df = math.inf
     least = 0.0
     rule = damage.given.rule
     if rule.rule is RuleName.PRACTICAL:
         least = rule.max_drop
-    needed = needed_drop(df, alpha, least=least, noise=noise)
+    needed = needed_drop(test.result.df, alpha, least=least, noise=noise)
     if damage.given.stated is not None:
         return needed.drop(test.result.se)
     is_blind = 0.5**damage.units >= alpha

@@ -111,8 +111,10 @@ class Runs(msgspec.Struct, frozen=True):
 
     @property
     def variance(self) -> float:
-        """The variance of the values; 0 of a lone one."""
-        return float(np.var(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+        """The variance of the values; 0 of a lone one, and of equal ones."""
+        if len(set(self.values)) == 1:  # else rounding would leave something
+            return 0.0
+        return float(np.var(self.values, ddof=1))
 
     @property
     def variance_factor(self) -> float:

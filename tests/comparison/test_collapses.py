@@ -9,6 +9,7 @@ from pytest_evalmetrics.comparison.collapses import (
     had_most_to_lose,
     is_all_lost,
     losable_of,
+    loses_all,
     tasks_with_room,
 )
 from pytest_evalmetrics.comparison.inputs import measure_damage
@@ -92,6 +93,24 @@ def test_other_numbers_are_lost_where_the_run_shows_their_end(before, now, is_al
     assert is_all_lost(damage_of(pair)) is is_all
 
 
+def test_a_metric_without_values_of_tasks_is_lost_where_all_mean_rewards_are_one():
+    fallen = make_combined(
+        [5.0, 4.0, 3.0], [1.0, 1.0, 1.0], baseline=None, current=None, bounded=False
+    )
+    assert is_all_lost(damage_of(fallen))
+    spread = make_combined(
+        [5.0, 4.0, 3.0], [1.0, 1.0, 1.1], baseline=None, current=None, bounded=False
+    )
+    assert not is_all_lost(damage_of(spread))
+
+
+@pytest.mark.parametrize(("now", "is_all"), [(0.0, True), (0.5, False)])
+def test_whether_all_is_lost_is_known_before_anything_is_tested(now, is_all):
+    pair = make_pair(single(1.0, 1.0), single(now, now))
+    given = ComparisonInput(pair=pair, rule=rule(), gate_id="g")
+    assert loses_all(given) is is_all
+
+
 @pytest.mark.parametrize(
     ("before", "most"),
     [([0.5, 1.0], True), ([0.49, 1.0], False), ([0.0, 0.0], False)],
@@ -116,6 +135,12 @@ def test_tasks_that_had_something_to_lose_are_counted():
 def test_a_task_that_got_better_from_nothing_counts():
     pair = make_pair(single(1.0, 0.0), single(0.0, 1.0))
     assert tasks_with_room(damage_of(pair)) == 2
+
+
+def test_without_tasks_a_metric_of_no_values_has_nothing_to_lose():
+    losable = losable_of(damage_of(make_pair([], [], baseline=None, current=None)))
+    assert losable.amounts.tolist() == []
+    assert losable.range is None
 
 
 def test_without_tasks_there_is_nothing_to_lose():

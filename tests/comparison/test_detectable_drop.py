@@ -9,11 +9,19 @@ from comparison.making import (
     flips,
     make_combined,
     make_pair,
+    rule,
     run,
     worst_task,
 )
 from scipy import optimize
 from scipy import stats as oracle
+
+from pytest_evalmetrics.comparison import (
+    ComparisonInput,
+    Needed,
+    compare_metric,
+    needed_drop,
+)
 
 
 def test_that_of_continuous_rewards_is_that_of_a_t_test():
@@ -162,3 +170,98 @@ def test_a_blind_gate_has_none():
 def test_the_worst_task_has_none():
     pair = worst_task([[1.0] * 8] * 50, [[1.0] * 8] * 49 + [[0.0] * 8])
     assert math.isnan(compared(pair).detectable)
+
+
+def test_that_of_one_of_several_tests_is_the_one_at_its_share_of_the_level():
+    pair = run(1, 200, 4)
+    given = ComparisonInput(pair=pair, rule=rule(alpha=0.01), gate_id="g")
+    at_a_fifth = compare_metric(given).detectable_at(0.002)
+    assert at_a_fifth == compared(pair, alpha=0.002).detectable
+    assert at_a_fifth > compared(pair, alpha=0.01).detectable
+
+
+# -- values that are no rates ------------------------------------------------------------
+
+
+def amounts(seed=1, tasks=200):
+    before, after = np.random.default_rng(seed).lognormal(3, 1, (2, tasks, 1))
+    return make_pair(before.tolist(), after.tolist(), bounded=False)
+
+
+def test_a_rule_that_tests_nothing_counts_on_the_mean_alone():
+    # noise between runs, of which there is next to none, leaves the mean alone, too
+    by_mean = compared(
+        amounts(), name="statistical", direction="higher", run_noise=1e-9
+    )
+    assert compared(amounts(), name="absolute").detectable == pytest.approx(
+        by_mean.detectable, rel=1e-5
+    )
+
+
+def test_a_drop_that_the_rule_ignores_is_found_by_no_test():
+    pair = amounts()
+    largest = 0.8 * float(np.mean(pair.current))
+    detectable = compared(pair, max_drop=largest).detectable
+    assert math.isnan(detectable) or detectable > largest
+
+
+def test_a_metric_of_more_than_its_rewards_needs_what_its_tasks_spread():
+    values = np.random.default_rng(4).normal(0, 1, (2, 30))
+    same = [[1.0]] * 30
+    pair = make_pair(same, same, bounded=False, baseline=values[0], current=values[1])
+    factor = oracle.t.ppf(0.99, 29) + oracle.t.ppf(0.8, 29)
+    expected = factor * oracle.sem(values[0] - values[1])
+    comparison = compared(pair, name="statistical")
+    assert comparison.detectable == pytest.approx(expected, rel=1e-6)
+
+
+# -- what a drop needs -------------------------------------------------------------------
+
+NEEDED = Needed(t_fail=2.5, t_power=0.8)
+NOISY = Needed(t_fail=2.5, t_power=0.8, beyond=0.03, short=0.04)
+
+
+def test_without_degrees_of_freedom_nothing_is_known_of_what_a_drop_needs():
+    needed = needed_drop(0.0, 0.01)
+    assert math.isnan(needed.t_fail)
+    assert math.isnan(needed.t_power)
+
+
+def test_a_drop_needs_the_quantiles_of_t():
+    needed = needed_drop(29.0, 0.01, least=0.02)
+    assert needed.t_fail == pytest.approx(oracle.t.ppf(0.99, 29))
+    assert needed.t_power == pytest.approx(oracle.t.ppf(0.8, 29))
+    assert needed.least == 0.02
+
+
+def test_a_drop_has_to_be_seen_beyond_what_the_rule_ignores():
+    needed = Needed(t_fail=2.5, t_power=0.8, least=0.3)
+    assert needed.seen(0.1) == pytest.approx(0.3)
+    assert needed.seen(0.2) == pytest.approx(0.5)
+    assert needed.drop(0.1) == pytest.approx(0.3 + 0.08)
+
+
+def test_noise_between_runs_adds_to_what_a_drop_needs_in_squares():
+    assert NOISY.seen(0.01) == pytest.approx(math.hypot(0.025, 0.03))
+    expected = math.hypot(0.025, 0.03) + math.hypot(0.008, 0.04)
+    assert NOISY.drop(0.01) == pytest.approx(expected)
+
+
+def test_the_margin_is_of_the_spread_that_is_seen():
+    assert NEEDED.drop(0.1, spread=0.2) == pytest.approx(0.25 + 0.16)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3])
+def test_the_largest_error_is_that_which_a_drop_beyond_none_needs(least):
+    needed = Needed(t_fail=2.5, t_power=0.8, least=least)
+    assert needed.largest_se(0.33) == pytest.approx(0.1)
+
+
+def test_the_largest_error_beside_noise_between_runs_leaves_room_for_it():
+    drop = NOISY.drop(0.01)
+    assert NOISY.largest_se(drop) == pytest.approx(0.01)
+
+
+def test_no_error_is_small_enough_for_a_drop_within_the_noise_between_runs():
+    assert NOISY.largest_se(0.07) == 0
+    assert NOISY.largest_se(0.05) == 0

@@ -182,6 +182,11 @@ def test_few_rollouts_of_each_task_prove_nothing_of_the_worst_task():
     assert single.blind == FewRollouts(needed=5, alpha=0.01)
 
 
+def test_a_level_that_hardly_any_rollouts_reach_asks_for_64_of_each_task():
+    single = compared(worst_task([[1.0]] * 5, [[0.0]] * 5), alpha=1e-40)
+    assert single.blind == FewRollouts(needed=64, alpha=1e-40)
+
+
 # -- what can't be tested ----------------------------------------------------------------
 
 
@@ -207,6 +212,39 @@ def test_a_metric_that_is_not_defined_on_resampled_tasks_is_not_tested():
     assert math.isnan(comparison.test.p)
     assert comparison.untested == Untestable(
         cause="resampled", words="thirty tasks are needed"
+    )
+
+
+def test_a_metric_that_is_no_number_without_some_task_is_not_tested():
+    def hollow(values):
+        return math.nan if len(values) < 30 else float(np.mean(values))
+
+    comparison = compared(make_combined([1.0] * 30, [0.5] * 30, combine=hollow))
+    assert math.isnan(comparison.test.p)
+    assert comparison.untested.cause == "words"
+    assert comparison.untested.words.startswith("x holds 30 values that are not finite")
+
+
+def test_a_metric_that_is_not_defined_on_dealt_rollouts_is_not_tested_by_them():
+    def picky(rewards):
+        raise MetricError(f"{len(rewards)} tasks were dealt anew")
+
+    before = [[1.0, 0.9, 0.8 + task / 1000] for task in range(12)]
+    means = np.array([np.mean(task) for task in before] + [0.0] * 12)
+
+    def difference(first, second):
+        return np.median(means[first], axis=1) - np.median(means[second], axis=1)
+
+    pair = make_pair(
+        before,
+        [[0.0]] * 12,
+        value_baseline=float(np.median(means[:12])),
+        value_current=0.0,
+        difference=difference,
+        reduce=picky,
+    )
+    assert compared(pair).untested == Untestable(
+        cause="resampled", words="12 tasks were dealt anew"
     )
 
 
@@ -286,3 +324,58 @@ def test_rare_failures_of_single_rollouts_make_t_less_sure_over_a_reference():
     pair = make_pair(before, after)
     plain = oracle.ttest_1samp(damages(pair), 0, alternative="greater").pvalue
     assert compared(pair, shares_error=True).test.p > 2 * plain
+
+
+def test_rare_losses_leave_t_as_it_is_over_a_reference():
+    before = [[0.5] * 8] * 40 + [[1.0] * 8] * 4
+    after = [[0.6]] * 18 + [[0.4]] * 22 + [[0.0]] * 4
+    pair = make_pair(before, after)
+    plain = oracle.ttest_1samp(damages(pair), 0, alternative="greater").pvalue
+    assert compared(pair, shares_error=True).test.p == pytest.approx(plain, rel=1e-9)
+
+
+# -- extreme damage ----------------------------------------------------------------------
+
+
+def with_an_outlier():
+    """Forty tasks that got a little worse, two of which timed out."""
+    damage = 0.1 + 0.2 * np.random.default_rng(5).normal(size=40)
+    damage[:2] = [30.0, 50.0]
+    return make_pair(damage[:, None], np.zeros((40, 1)), bounded=False)
+
+
+def largest_t(damage):
+    """The largest t of damage that is clipped from above, over all ends."""
+    ends = np.linspace(0.01, 1.0, 10_000)
+    clipped = np.minimum(damage, ends[:, None])
+    errors = clipped.std(axis=1, ddof=1) / math.sqrt(len(damage))
+    return (clipped.mean(axis=1) / errors).max()
+
+
+def test_extreme_damage_hides_no_drop_of_the_other_tasks():
+    pair = with_an_outlier()
+    test = compared(pair).test
+    assert oracle.ttest_1samp(damages(pair), 0, alternative="greater").pvalue > 0.05
+    expected = oracle.t.sf(largest_t(damages(pair)), 39)
+    assert test.p == pytest.approx(expected, rel=1e-4)
+    assert test.name == "winsorised paired t"
+
+
+def test_the_interval_of_clipped_damage_begins_where_that_of_the_mean_may_not():
+    pair = with_an_outlier()
+    test = compared(pair).test
+    low, high = oracle.t.interval(
+        0.95, 39, np.mean(damages(pair)), oracle.sem(damages(pair))
+    )
+    assert low < 0 < test.low
+    assert test.high == pytest.approx(high)
+
+
+# -- unequal rollouts of rare passes -----------------------------------------------------
+
+
+def test_unequal_rollouts_that_all_lost_the_same_have_no_interval():
+    test = compared(make_pair([[1.0, 1.0]] * 30, [[0.5]] * 30)).test
+    assert test.se == 0
+    assert math.isnan(test.low)
+    assert math.isnan(test.high)

@@ -8,6 +8,8 @@ from comparison.making import compared, make_combined, make_pair
 from msgspec.structs import replace
 from scipy import stats as oracle
 
+from pytest_evalmetrics.errors import MetricError
+
 
 def nine_tasks():
     rng = np.random.default_rng(1)
@@ -185,3 +187,98 @@ def test_a_median_that_all_clusters_lose_is_as_rare_as_its_clusters_show():
     pair = make_combined([0.9] * 40, [0.0] * 40, clusters=clusters)
     # every swap of sides but none of the 12 clusters
     assert compared(pair).test.p >= 0.5**12
+
+
+def test_swaps_that_no_drop_reaches_end_where_the_signs_of_tasks_decide():
+    """One of 50 tests: the least p of 1,000 draws is above its share of the level."""
+    before = np.linspace(0.5, 1, 40)
+    comparison = compared(make_combined(before, before - 0.5), sharing=50)
+    assert comparison.draws == 1_000
+    assert comparison.test.p == pytest.approx(0.5**40)
+
+
+def test_a_metric_that_is_not_defined_on_repeated_tasks_has_the_interval_of_swaps():
+    before, after = nine_tasks()
+
+    def picky(values):
+        if len(set(values)) < 7:
+            raise MetricError("seven different values are needed")
+        return float(np.median(values))
+
+    alike = compared(make_combined(before, after))
+    comparison = compared(make_combined(before, after, combine=picky))
+    assert comparison.untested is None
+    assert comparison.test.p == alike.test.p
+    half = comparison.test.high - comparison.drop
+    assert half > 0
+    assert comparison.test.low == pytest.approx(comparison.drop - half, rel=1e-5)
+
+
+def test_a_lone_cluster_shows_nothing_of_a_median():
+    pair = make_combined([0.9] * 40, [0.0] * 40, clusters=np.zeros(40, dtype=int))
+    assert compared(pair).test.p >= 0.5
+
+
+def test_tasks_of_many_values_are_swapped_though_the_metric_could_count_them():
+    rng = np.random.default_rng(2)
+    before = rng.random(600)
+    after = before + rng.normal(0, 0.1, 600)
+    counted = make_combined(before, after, combine_weighted=weighted_median)
+    assert (
+        compared(counted).test == compared(replace(counted, combine_weighted=None)).test
+    )
+
+
+# -- quantiles of thousands of values ----------------------------------------------------
+
+
+def latencies(tasks, rollouts=1):
+    """The times of both sides, shape (2 tasks, rollouts), the run's a little longer."""
+    rng = np.random.default_rng(3)
+    before = rng.lognormal(0, 1, (tasks, rollouts))
+    return np.concatenate((before, before * rng.lognormal(0.02, 0.3, before.shape)))
+
+
+def slow_tail(times, **changed):
+    """Pair the 90th percentile of all rollouts."""
+    tasks = len(times) // 2
+
+    def percentile(places):
+        chosen = times[places].reshape(len(places), -1)
+        return np.quantile(chosen, 0.9, axis=1)
+
+    defaults = {
+        "name": "p90",
+        "bounded": False,
+        "value_baseline": float(np.quantile(times[:tasks], 0.9)),
+        "value_current": float(np.quantile(times[tasks:], 0.9)),
+        "difference": lambda first, second: percentile(first) - percentile(second),
+        "quantile": 0.9,
+    }
+    return make_pair(times[:tasks], times[tasks:], **(defaults | changed))
+
+
+NO_VALUES = {"baseline": None, "current": None}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        # each task is drawn anew as a count, in an order of all values
+        slow_tail(latencies(2_048)),
+        slow_tail(latencies(512, 4), **NO_VALUES),
+        # more of them one by one
+        slow_tail(latencies(2_049)),
+        slow_tail(latencies(2_048), clusters=np.arange(2_048) % 100),
+        slow_tail(latencies(2_048), clusters=np.arange(2_048) % 9),
+    ],
+    ids=["tasks", "rollouts", "many tasks", "clusters", "few clusters"],
+)
+def test_a_quantile_of_sorted_values_is_tested_as_one_that_is_computed(pair):
+    computed = compared(replace(pair, quantile=None), direction="lower")
+    by_order = compared(pair, direction="lower")
+    assert by_order.draws == computed.draws > 0
+    assert by_order.test.p == pytest.approx(computed.test.p)
+    assert by_order.test.se == pytest.approx(computed.test.se, rel=1e-5)
+    assert by_order.test.low == pytest.approx(computed.test.low, rel=1e-5)
+    assert by_order.test.high == pytest.approx(computed.test.high, rel=1e-5)

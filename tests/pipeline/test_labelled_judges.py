@@ -499,7 +499,7 @@ def test_labels_without_a_number_are_refused(tmp_path):
 
 
 def test_a_mean_is_corrected_to_what_people_say(tmp_path):
-    estimate, note = corrected(with_labels(tmp_path, 40))
+    estimate, note = corrected(with_labels(tmp_path, 40), shown="kind")
     assert estimate.value == pytest.approx(0.5)
     assert (estimate.tasks, estimate.rollouts) == (40, 40)
     assert estimate.score == "reward"
@@ -517,7 +517,7 @@ def test_a_mean_is_corrected_to_what_people_say(tmp_path):
         level=0.95,
         judged=1.0,
         labelled=40,
-        agent="",
+        agent="kind",
     )
 
 

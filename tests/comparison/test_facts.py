@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from comparison.making import compared, flips, make_combined, make_pair, worst_task
 from msgspec.structs import replace
+from scipy import stats as oracle
 
-from pytest_evalmetrics.comparison import comparison_facts, rounded
-from pytest_evalmetrics.model.comparison import TaskChange, TaskGroup
+from pytest_evalmetrics.comparison import Runs, comparison_facts, rounded
+from pytest_evalmetrics.model.blindness import FewUnits
+from pytest_evalmetrics.model.comparison import NoiseSource, TaskChange, TaskGroup
 
 
 def facts_of(pair, **changed):
@@ -117,3 +119,70 @@ def test_without_draws_there_is_no_seed():
 def test_the_drop_that_a_rule_allows_is_kept(name, allowed):
     facts = facts_of(make_pair([[0.5]] * 9, [[0.5]] * 9), name=name)
     assert facts.allowed_drop == allowed
+
+
+def test_the_test_of_a_drop_is_kept_with_its_numbers():
+    facts = facts_of(flips(10, 2, 88))
+    damage = [1.0] * 10 + [-1.0] * 2 + [0.0] * 88
+    low, high = oracle.t.interval(0.95, 99, 0.08, oracle.sem(damage))
+    assert facts.baseline == pytest.approx(0.98)
+    assert facts.current == pytest.approx(0.90)
+    assert facts.drop == pytest.approx(0.08)
+    assert facts.se == pytest.approx(oracle.sem(damage))
+    assert (facts.drop_low, facts.drop_high) == pytest.approx((low, high))
+    assert facts.level == 0.95
+
+
+def test_the_p_of_a_drop_is_kept_with_the_name_of_its_test():
+    facts = facts_of(flips(10, 2, 88))
+    coins = oracle.binom(12, 0.5)
+    assert facts.test == "exact sign flip"
+    assert facts.p == pytest.approx(coins.sf(10) + coins.pmf(10) / 2)
+    assert facts.p_rollouts is None
+    assert facts.blind is None
+
+
+def test_the_counts_of_tasks_are_kept():
+    facts = facts_of(flips(10, 2, 88))
+    assert (facts.tasks, facts.units) == (100, 100)
+    assert (facts.worse, facts.better) == (10, 2)
+
+
+def test_the_p_of_relabelled_rollouts_is_kept():
+    comparison = compared(make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56))
+    facts = comparison_facts(comparison)
+    assert facts.p_rollouts == pytest.approx(comparison.p_rollouts)
+
+
+def test_what_a_blind_gate_lacks_is_kept():
+    facts = facts_of(flips(1, 0, 2))
+    assert facts.blind == FewUnits(unit="task", units=3, needed=7, alpha=0.01)
+
+
+def test_the_drop_that_is_detected_is_kept():
+    comparison = compared(flips(10, 2, 88))
+    facts = comparison_facts(comparison)
+    assert facts.detectable_drop == pytest.approx(comparison.detectable)
+
+
+def test_an_improvement_is_kept():
+    assert facts_of(flips(0, 40, 160)).improved
+    assert not facts_of(flips(40, 0, 160)).improved
+
+
+def test_the_noise_between_runs_is_kept_with_what_shows_it():
+    facts = facts_of(flips(10, 2, 88), run_noise=0.02, is_rate=True)
+    assert facts.runs == 1
+    assert facts.run_sd == 0.02
+    assert facts.run_noise is NoiseSource.DECLARED
+
+
+def test_the_number_of_runs_is_kept():
+    several = Runs((0.97, 0.98, 0.99), pooled=True, more_rollouts=1.0, is_rate=True)
+    facts = facts_of(flips(10, 2, 88), runs=several)
+    assert facts.runs == 3
+    assert facts.run_noise is NoiseSource.BASELINE
+
+
+def test_a_rule_that_tests_nothing_has_no_noise_between_runs():
+    assert facts_of(flips(10, 2, 88), name="absolute").run_noise is None

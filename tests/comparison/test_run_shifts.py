@@ -84,3 +84,39 @@ def test_clusters_that_moved_together_shift_by_their_spread():
 
 def test_tasks_without_clusters_share_no_shift():
     assert shift_of_clusters(make_pair(TEN, TEN)) == 0
+
+
+def test_scores_between_0_and_1_stay_there():
+    scores = [[0.9, 0.1], [0.2, 0.4]]
+    pair = make_pair(scores, scores)
+    worse = with_shift(pair, 1.0, 0.2)
+    assert worse.rewards_baseline.values == pytest.approx([0.6, 0.0, 0.0, 0.1])
+    assert worse.baseline == pytest.approx([0.2, 0.0])
+    assert worse.value_baseline == pytest.approx(0.1)
+    higher = with_shift(pair, -1.0, 0.2)
+    assert higher.rewards_baseline.values == pytest.approx([1.0, 0.4, 0.5, 0.7])
+
+
+@pytest.mark.parametrize("missing", ["baseline", "current"])
+def test_a_metric_without_values_of_tasks_is_not_shifted(missing):
+    pair = make_pair(TEN, TEN, **{missing: None})
+    assert with_shift(pair, 1.0, 0.2) is pair
+
+
+@pytest.mark.parametrize("missing", ["baseline", "current"])
+def test_clusters_without_values_share_no_shift(missing):
+    clusters = np.array([0, 1])
+    pair = make_pair(TEN, TEN[::-1], clusters=clusters, **{missing: None})
+    assert shift_of_clusters(pair) == 0
+
+
+def test_a_lone_cluster_shares_no_shift():
+    assert shift_of_clusters(make_pair(TEN, TEN[::-1], clusters=np.array([3, 3]))) == 0
+
+
+def test_the_shift_of_clusters_is_that_of_their_means_by_the_median():
+    before = [[1.0], [1.0], [1.0], [1.0], [1.0]]
+    now = [[0.8], [0.6], [0.9], [1.1], [0.0]]
+    pair = make_pair(before, now, clusters=np.array([7, 7, 2, 2, 5]))
+    # .3, 0 and 1 of the clusters; 1.4826 times the median is a normal deviation
+    assert shift_of_clusters(pair) == pytest.approx(1.4826 * 0.3)

@@ -1,10 +1,13 @@
 """The worst task of a benchmark, tested by the rollouts of each."""
 
+import math
 from math import comb
 
 import pytest
 from comparison.making import compared, make_pair, worst_task
 from scipy import stats as oracle
+
+from pytest_evalmetrics.comparison.single_tasks import single_task_test
 
 
 def test_it_is_corrected_for_the_tasks_that_could_be_as_significant():
@@ -69,3 +72,19 @@ def test_the_highest_task_is_tested_where_lower_is_better():
     # both of the run's rollouts are the highest two of four; six tasks could be so
     alone = 1 / comb(4, 2)
     assert comparison.test.p == pytest.approx(1 - (1 - alone) ** 6, rel=1e-9)
+
+
+def test_tasks_without_values_are_those_of_their_lowest_or_highest_reward():
+    before = [[0.9, 0.8], [0.9, 0.7]]
+    now = [[0.9, 0.1], [0.8, 0.9]]
+    keys = {"current": None, "value_baseline": 0.7, "value_current": 0.1}
+    lowest = make_pair(before, now, extreme="lowest", **keys)
+    assert single_task_test(lowest, 1.0).log_p == pytest.approx(
+        math.log(1 - (1 / 2) ** 2)
+    )
+
+
+def test_a_metric_that_did_not_get_worse_has_a_p_of_1():
+    comparison = compared(worst_task([[0.0, 0.5]] * 4, [[1.0, 0.5]] * 4))
+    assert comparison.test.p == 1
+    assert comparison.proven == ()

@@ -5,13 +5,21 @@ from itertools import product
 
 import numpy as np
 import pytest
-from comparison.making import compared, flips, make_combined, make_pair, run, worst_task
+from comparison.making import (
+    compared,
+    flips,
+    make_combined,
+    make_pair,
+    rule,
+    run,
+    worst_task,
+)
 from scipy import stats as oracle
 
-from pytest_evalmetrics.comparison import few_units
+from pytest_evalmetrics.comparison import ComparisonInput, compare, few_units
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.blindness import FewRollouts, FewUnits
-from pytest_evalmetrics.model.comparison import Untestable
+from pytest_evalmetrics.model.comparison import Independence, Untestable
 from pytest_evalmetrics.stats import mean_se
 
 
@@ -379,3 +387,80 @@ def test_unequal_rollouts_that_all_lost_the_same_have_no_interval():
     assert test.se == 0
     assert math.isnan(test.low)
     assert math.isnan(test.high)
+
+
+# -- few tasks, judged by their rollouts -------------------------------------------------
+
+
+def passing(*counts):
+    """Tasks of eight rollouts, so many of which pass."""
+    return [[1.0] * count + [0.0] * (8 - count) for count in counts]
+
+
+def test_few_tasks_are_no_surer_than_t_over_them():
+    comparison = compared(make_pair(passing(8, 8, 8, 8, 7), passing(1, 3, 0, 2, 2)))
+    moved = np.array([7, 5, 8, 6, 5]) / 8
+    expected = oracle.ttest_1samp(moved, 0, alternative="greater").pvalue
+    assert comparison.by_rollouts
+    assert comparison.test.p == pytest.approx(expected)
+    assert comparison.test.name == "relabelled rollouts"
+
+
+def test_few_clusters_are_no_surer_than_t_over_their_means():
+    clusters = np.array([0, 0, 0, 1, 1, 2])
+    before = passing(8, 8, 8, 8, 8, 8)
+    after = passing(2, 4, 3, 1, 3, 4)
+    comparison = compared(make_pair(before, after), clusters=clusters)
+    means = np.array([5, 6, 4]) / 8
+    expected = oracle.ttest_1samp(means, 0, alternative="greater").pvalue
+    assert comparison.test.p == pytest.approx(expected)
+
+
+def test_few_tasks_that_all_lost_the_same_rest_on_their_rollouts():
+    comparison = compared(make_pair(passing(8, 8, 7), passing(4, 4, 3)))
+    # of 16 rollouts 12, and of another ten, pass
+    twelve = oracle.hypergeom(16, 12, 8).pmf(np.arange(9))
+    ten = oracle.hypergeom(16, 10, 8).pmf(np.arange(9))
+    total = np.convolve(np.convolve(twelve, twelve), ten)
+    # the baseline has 23 of them
+    assert comparison.test.p == pytest.approx(total[23:].sum())
+
+
+def test_few_tasks_whose_rollouts_may_be_copies_count_as_coins():
+    pair = make_pair(passing(8, 8, 8, 8, 8), passing(0, 0, 0, 0, 8))
+    assert compared(pair).test.p == pytest.approx(0.5**5)
+
+
+def test_rollouts_that_are_declared_independent_are_no_copies():
+    pair = make_pair(passing(8, 8, 8, 8, 8), passing(0, 0, 0, 0, 8))
+    given = ComparisonInput(pair=pair, rule=rule(), gate_id="g", independent=True)
+    damage = [1.0, 1.0, 1.0, 1.0, 0.0]
+    expected = oracle.ttest_1samp(damage, 0, alternative="greater").pvalue
+    assert compare(given).test.p == pytest.approx(expected)
+
+
+def test_independent_rollouts_say_nothing_of_the_tasks_of_a_cluster():
+    pair = make_pair(
+        passing(*[8] * 10), passing(*[0] * 8, 8, 8), clusters=np.arange(10) // 2
+    )
+    given = ComparisonInput(pair=pair, rule=rule(), gate_id="g", independent=True)
+    assert compare(given).test.p == pytest.approx(0.5**5)
+
+
+def test_a_lone_task_of_several_that_could_fall_asks_for_independence():
+    comparison = compared(make_pair(passing(8, 0, 0), passing(0, 0, 0)))
+    assert comparison.independence is Independence.UNSHOWN
+    assert comparison.test.p == pytest.approx(1 / math.comb(16, 8))
+
+
+def test_several_tasks_that_could_fall_need_no_independence():
+    comparison = compared(make_pair(passing(8, 8, 0), passing(3, 4, 0)))
+    assert comparison.independence is None
+
+
+def test_the_share_of_a_drop_by_task_is_kept_for_the_adjustment():
+    pair = make_pair([[1.0] * 8] * 30, [[1.0] * 4 + [0.0] * 4] * 20 + [[1.0] * 8] * 10)
+    assert compared(pair).influence.tolist() == [0.5] * 20 + [0.0] * 10
+    over_reference = make_pair([[1.0] * 8] * 40, [[0.5]] * 10 + [[0.9]] * 30)
+    comparison = compared(over_reference, shares_error=True)
+    assert comparison.influence == pytest.approx(comparison.damage)

@@ -140,3 +140,90 @@ def test_metrics_that_share_nothing_share_the_level_of_so_many():
     comparisons = [compared(run(seed, 200, 4)) for seed in range(5)]
     adjustment = adjust_jointly(comparisons, ["a", "b", "c", "d", "e"])
     assert adjustment.sharing == pytest.approx(5, rel=0.03)
+
+
+# -- what makes two metrics names of one number ------------------------------------------
+
+
+def in_clusters(seed, clusters, loss=0.3):
+    return replace(run(seed, 120, 1, loss=loss), clusters=clusters)
+
+
+TENS = np.arange(120) // 10
+
+
+def test_another_name_of_a_number_in_clusters_costs_nothing():
+    pair = in_clusters(1, TENS)
+    one = compared(pair)
+    again = compared(replace(pair, name="again"))
+    assert adjusted_of([one, again]) == pytest.approx([one.test.p] * 2, rel=1e-12)
+
+
+def test_metrics_whose_clusters_sum_to_the_same_are_one_number():
+    """Within clusters other tasks broke; each cluster lost as much."""
+    before = [[1.0]] * 120
+    first = np.ones(120)
+    last = np.ones(120)
+    for cluster in range(10):
+        first[10 * cluster : 10 * cluster + 1 + cluster % 4] = 0.0
+        last[10 * cluster + 9 - cluster % 4 : 10 * cluster + 10] = 0.0
+    pairs = [
+        make_pair(before, now[:, None], clusters=TENS, name=name)
+        for name, now in (("first", first), ("last", last))
+    ]
+    comparisons = [compared(pair) for pair in pairs]
+    p = comparisons[0].test.p
+    assert comparisons[1].test.p == pytest.approx(p)
+    assert adjusted_of(comparisons) == pytest.approx([p, p], rel=1e-9)
+
+
+def test_metrics_of_other_clusters_of_other_tasks_count_as_independent():
+    pair = in_clusters(1, TENS)
+    one = compared(pair)
+    other_tasks = tuple(range(1, 121))
+    other = compared(replace(pair, name="other", tasks=other_tasks))
+    both = 1 - (1 - one.test.p) ** 2
+    assert adjusted_of([one, other]) == pytest.approx([both, both], rel=1e-9)
+
+
+def test_one_damage_of_two_p_values_is_two_numbers():
+    pair = flips(9, 1, 100)
+    surer = compared(pair)
+    # the same damage, of which noise between runs explains a part
+    noisy = compared(replace(pair, name="noisy"), run_noise=0.02, is_rate=True)
+    assert noisy.test.p > 2 * surer.test.p
+    adjustment = adjust_jointly([surer, noisy], ["g"] * 2)
+    assert adjustment.p[0] > surer.test.p
+    assert adjustment.p[1] == pytest.approx(noisy.test.p)
+    assert adjustment.sharing == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_metric_that_did_not_move_costs_the_others_next_to_nothing():
+    # t of 100 tasks is 2
+    damage = 0.2 + np.linspace(-1, 1, 100) * math.sqrt(3)
+    pair = make_pair(damage[:, None], np.zeros((100, 1)), bounded=False)
+    one = compared(pair)
+    still = compared(replace(pair, name="still", current=pair.baseline))
+    assert still.test.p == 1
+    assert adjusted_of([one, still])[0] == pytest.approx(one.test.p, rel=0.05)
+
+
+def test_metrics_judged_by_rollouts_alone_count_as_independent():
+    one = compared(make_pair([[1.0] * 8] * 3, [[0.0] * 7 + [1.0]] * 3))
+    assert one.by_rollouts
+    other = compared(make_pair([[1.0] * 8] * 3, [[0.0] * 6 + [1.0] * 2] * 3))
+    least = min(one.test.p, other.test.p)
+    adjusted = adjusted_of([one, other])
+    assert min(adjusted) == pytest.approx(1 - (1 - least) ** 2, rel=1e-9)
+
+
+def test_the_metrics_of_many_benchmarks_share_the_level_of_each():
+    pairs = [run(seed, 200, 4) for seed in range(2)]
+    alone = [compared(pair) for pair in pairs]
+    of_many = [
+        replace(one, rule=replace(one.rule, benchmarks=10, alpha=0.02)) for one in alone
+    ]
+    # at .002 two metrics cost no less than at .01
+    sharing = adjust_jointly(of_many, ["a", "b"]).sharing
+    level = 0.02 / 10
+    assert sharing == pytest.approx((1 - (1 - level) ** 2) / level)

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from comparison.making import compared, make_pair
 
+from pytest_evalmetrics.comparison import means_of
+from pytest_evalmetrics.comparison.relabelling import values_are_means
+from pytest_evalmetrics.model.rollout_table import TaskRewards, TaskRows
+
 BEFORE = [[0.9, 0.8], [0.7, 0.2], [0.6, 0.9], [1.0, 0.4], [0.5, 0.6]]
 AFTER = [[0.1], [0.3], [0.5], [0.2], [0.55]]
 
@@ -93,3 +97,53 @@ def test_rare_passes_of_many_rollouts_are_no_loss_to_a_single_one():
     comparison = compared(make_pair(baseline, [[0.0]] * 10))
     # of 17 rollouts of a task the run's one is the passing one in one of 17
     assert comparison.test.p == pytest.approx((16 / 17) ** 6, rel=1e-9)
+
+
+def median_of_twelve():
+    """Twelve tasks, each of whose three rollouts before is better than the one now."""
+    before = np.linspace(0.5, 1.0, 36).reshape(12, 3)
+    after = np.linspace(0.0, 0.4, 12).reshape(12, 1)
+    means = np.concatenate((before.mean(axis=1), after.mean(axis=1)))
+    return make_pair(
+        before,
+        after,
+        bounded=False,
+        value_baseline=float(np.median(means[:12])),
+        value_current=float(np.median(means[12:])),
+        difference=lambda first, second: (
+            np.median(means[first], axis=1) - np.median(means[second], axis=1)
+        ),
+        reduce=lambda rewards: float(np.median(means_of(rewards))),
+    )
+
+
+def test_below_what_deals_can_show_p_is_that_of_the_mean_reward():
+    pair = median_of_twelve()
+    # one way of four to deal each task loses as much
+    assert compared(pair).p_rollouts == pytest.approx(0.5 * 0.25**12)
+
+
+@pytest.mark.parametrize("missing", ["baseline", "current"])
+def test_values_that_are_not_known_are_no_mean_rewards(missing):
+    pair = make_pair(BEFORE, AFTER, **{missing: None})
+    assert not values_are_means(pair)
+
+
+@pytest.mark.parametrize("side", ["baseline", "current"])
+def test_other_values_on_one_side_are_no_mean_rewards(side):
+    assert values_are_means(make_pair(BEFORE, AFTER))
+    assert not values_are_means(make_pair(BEFORE, AFTER, **{side: np.ones(5)}))
+
+
+def test_rows_have_no_mean_reward():
+    places = TaskRewards.from_lists([[0], [1]])
+    rows = TaskRows(
+        values=places.values,
+        offsets=places.offsets,
+        columns={"answer": np.array([0.0, 1.0])},
+        labels=(),
+        coded=frozenset(),
+        worth=np.array([0.0, 1.0]),
+    )
+    pair = make_pair([[0.0], [1.0]], [[0.0], [1.0]], rewards_baseline=rows)
+    assert not values_are_means(pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -182,13 +183,13 @@ def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:
     return sorted(results, key=_turn)
 
 
-def _turn(result: BenchmarkResult) -> tuple[int, float, float]:
+def _turn(result: BenchmarkResult) -> tuple[float, ...]:
     if result.xfail:
-        return _EXPECTED_TO_FAIL, 0.0, 0.0
+        return (_EXPECTED_TO_FAIL,)
     if result.verdict is Verdict.PASS:
         if has_unproven_drop(result):
-            return _UNPROVEN, 0.0, 0.0
-        return _PASSING, 0.0, 0.0
+            return (_UNPROVEN,)
+        return (_PASSING,)
     _, p, loss = min(map(triage.evidence, unmet(result.checks)))
     if result.verdict is Verdict.WARN:
         return _WARNING, p, loss
@@ -202,7 +203,7 @@ def has_unproven_drop(result: BenchmarkResult) -> bool:
 
 def drifts_of(report: RunReport) -> list[str]:
     """Say which metrics drift over the history, with their sizes and directions."""
-    return [text for runs in report.history.values() for text in runs[-1].drift]
+    return list(chain.from_iterable(drifts_by_benchmark(report).values()))
 
 
 def drifts_by_benchmark(report: RunReport) -> dict[str, tuple[str, ...]]:

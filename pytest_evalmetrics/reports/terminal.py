@@ -16,7 +16,7 @@ from pytest_evalmetrics.reports.benchmark_lines import (
     short_line,
     short_lines,
 )
-from pytest_evalmetrics.reports.console import beginning, broken
+from pytest_evalmetrics.reports.console import beginning, broken, limited
 from pytest_evalmetrics.reports.failure_layout import COLOURS
 from pytest_evalmetrics.reports.sentences.notes import note_text
 
@@ -34,7 +34,8 @@ _PASSING_SHOWN = 30  # passing benchmarks; -v shows all
 _WHOLE_LINES = 40  # of an overview; where more are needed each benchmark has one
 _QUIET_SHOWN = 50  # lines of -q
 _FEW = 15  # benchmarks; each may take two lines where it is short
-_CASE = 156  # columns of a cause's case: two lines of a narrow terminal
+_CASE = 156  # columns of a cause's case
+_CASE_LINES = 2  # of it
 
 
 def section(
@@ -76,7 +77,8 @@ def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
             continue
         case = beginning(" ".join(cause.case.split()), _CASE)
         if case:
-            for line in broken(f"    {case}", reading.width):
+            lines = broken(f"    {case}", reading.width)
+            for line in limited(lines, _CASE_LINES, reading.width):
                 yield line, None
         if cause.command:
             yield f"    {cause.command}", None

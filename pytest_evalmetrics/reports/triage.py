@@ -118,7 +118,7 @@ def failing(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
 
 
 def _strongest(result: BenchmarkResult) -> tuple[int, float, float]:
-    return min(map(strength, result.checks), default=(2, 1.0, 0.0))
+    return min(map(strength, result.checks))
 
 
 def folded(results: Sequence[BenchmarkResult]) -> set[str]:

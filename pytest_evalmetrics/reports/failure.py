@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -452,7 +453,7 @@ def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
     ]
     failing.sort(key=lambda check: not check.verdict.fails)
     groups = _alike(failing)
-    for at, group in enumerate(groups):
+    for group, following in zip_longest(groups, groups[1:]):
         check = group[0]
         is_above = any(check is other for other in said_above)
         if is_above:
@@ -466,8 +467,7 @@ def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
         hint = ""
         if not _is_worse(check):
             hint = _hint(check)
-        following = groups[at + 1 : at + 2]
-        if not following or hint != _hint(following[0][0]):
+        if following is None or hint != _hint(following[0]):
             yield from _hints([hint])
 
 

@@ -199,6 +199,52 @@ def test_the_first_reason_and_way_out_never_make_room(kind):
     assert lines(blocks) == ["plain"] * 13 + ["stays"]
 
 
+# what stays longest comes first
+RANKED = {
+    "reason": Line("reason", LineKind.REASON),
+    "part": Line("part", LineKind.PART),
+    "task": TaskLine("task", "1/1 -> 0/1"),
+    "beside": Line("beside", LineKind.BESIDE),
+    "shared": Line("shared", LineKind.SHARED),
+    "hint": Line("hint", LineKind.HINT),
+    "remark": Line("remark", LineKind.REMARK),
+}
+KEPT = [
+    Line("kept", LineKind.REASON),
+    Line("kept", LineKind.PART),
+    Line("kept", LineKind.HINT),
+    TaskLine("kept", "1/1 -> 0/1"),
+]
+
+
+@pytest.mark.parametrize("room", range(1, 7))
+def test_what_says_least_makes_room_first(room):
+    ranked = list(RANKED.values())
+    further = [RANKED["task"], *reversed(ranked[:2]), *reversed(ranked[3:])]
+    blocks = [*KEPT, *further, *FULL[: 9 - room]]
+    written = {line.split()[0] for line in lines(blocks)} - {"kept", "plain"}
+    assert written == set(list(RANKED)[:room])
+
+
+def test_the_first_picture_makes_room_before_reasons_and_after_tasks():
+    blocks = [*KEPT, RANKED["task"], picture("drawn"), RANKED["reason"]]
+    one = lines([*blocks, *FULL[:8]])
+    assert "reason" in one
+    assert not any("drawn" in line for line in one)
+    two = lines([*blocks, *FULL[:7]])
+    assert any("drawn" in line for line in two)
+    assert not any(line.startswith("  task") for line in two)
+
+
+def test_a_picture_further_below_makes_room_before_what_is_shared():
+    shared = RANKED["shared"]
+    blocks = [*KEPT, picture("first"), Line("plain"), picture("next"), shared]
+    written = lines([*blocks, *FULL[:6]])
+    assert "shared" in written
+    assert any("first" in line for line in written)
+    assert not any("next" in line for line in written)
+
+
 def test_a_line_that_is_too_long_leaves_the_room_to_a_shorter_one():
     long = Line(" ".join(["word"] * 9), LineKind.REASON)
     blocks = [
@@ -213,11 +259,23 @@ def test_a_line_that_is_too_long_leaves_the_room_to_a_shorter_one():
 
 # -- tables ----------------------------------------------------------------------------------
 
-HEADER = ("verdict", "agent", "metric", "now", "tasks", "worse", "better", "expected")
+HEADER = (
+    "verdict",
+    "agent",
+    "metric",
+    "now",
+    "tasks",
+    "worse",
+    "better",
+    "direction",
+    "expected",
+)
 
 
 def row(metric, verdict=Verdict.FAIL, agent="x"):
-    return Row((str(verdict), agent, metric, "0.5", "40", "9", "1", ">= 1"), verdict)
+    return Row(
+        (str(verdict), agent, metric, "0.5", "40", "9", "1", "up", ">= 1"), verdict
+    )
 
 
 def table(*rows, **fields):
@@ -238,9 +296,9 @@ def test_with_v_a_table_has_all_rows_and_columns_below_an_empty_line():
     assert written == [
         "head",
         "",
-        "verdict  agent  metric  now  tasks  worse  better  expected",
-        "FAIL     x      a       0.5  40     9      1       >= 1",
-        "PASS     x      b       0.5  40     9      1       >= 1",
+        "verdict  agent  metric  now  tasks  worse  better  direction  expected",
+        "FAIL     x      a       0.5  40     9      1       up         >= 1",
+        "PASS     x      b       0.5  40     9      1       up         >= 1",
     ]
 
 
@@ -262,6 +320,7 @@ def test_of_many_rows_four_are_shown():
         "... 2 more that are worse: -v",
     ]
     assert len(lines([table(*rows[:4])])) == 5
+    assert lines([table(*rows[:5])])[5] == "... 1 more that are worse: -v"
     assert len(lines([table(*rows)], VERBOSE)) == 7
 
 
@@ -385,7 +444,15 @@ def test_answers_share_the_columns_that_a_line_has():
         f"  a  2/2 -> 0/2  expected 42  was {'w' * 8}...{'w' * 8}  now {'n' * 9}...{'n' * 9}"
     )
     (unlimited,) = lines([long])
-    assert len(unlimited) <= 100
+    # of 100 columns where nothing limits them
+    ends = ("w" * 13, "n" * 13)
+    assert unlimited == (
+        f"  a  2/2 -> 0/2  expected 42  was {ends[0]}...{ends[0]}  now {ends[1]}...{ends[1]}"
+    )
+    expected = structs.replace(answered("a"), expected="e" * 60)
+    assert lines([expected], at(71)) == [
+        "  a  2/2 -> 0/2  expected eeeeeeeeee...eeeeeeeeee  was 42  now no idea"
+    ]
 
 
 def test_answers_without_room_are_not_written():
@@ -585,6 +652,20 @@ def test_a_terminal_gets_links_and_lines():
 def test_a_log_gets_no_links():
     lines = [text for text, _ in written(FailureText(FAILURE, page=PAGE))]
     assert lines[1] == "  ... 9 more: e/report.html#/a::b"
+
+
+@pytest.mark.usefixtures("log")
+def test_an_output_that_can_t_write_lines_gets_others(monkeypatch):
+    monkeypatch.setattr(Output, "encoding", "ascii")
+    lines = [text for text, _ in written(FailureText(FAILURE))]
+    assert lines[2].startswith("  [------o-----]   :  |")
+
+
+@pytest.mark.usefixtures("log")
+def test_a_failure_fits_the_columns_of_pytest_s_writer():
+    failure = Failure("why", [Line(WORDS, LineKind.REASON)])
+    lines = [text for text, _ in written(FailureText(failure), hasmarkup=True)]
+    assert lines == [" ".join(["word"] * 16), f"      {' '.join(['word'] * 14)}"]
 
 
 def test_the_text_of_a_failure_is_whole():

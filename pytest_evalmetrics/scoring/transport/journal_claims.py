@@ -37,11 +37,16 @@ class Claims:
     """
 
     def __init__(
-        self, path: Path, lease_s: float, wall: Callable[[], float] = time.time
+        self,
+        path: Path,
+        lease_s: float,
+        wall: Callable[[], float] = time.time,
+        process: int | None = None,
     ) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         self._lease_s = lease_s
         self._wall = wall
+        self._process = process or os.getpid()
         self._held: set[bytes] = set()
         # calls of others: when this process first met them
         self._met: dict[bytes, float] = {}
@@ -66,7 +71,7 @@ class Claims:
         now = self._wall()
         met = self._met.setdefault(key, now)
         slot = self._read_slot(key)
-        if slot is None or slot.process == os.getpid():
+        if slot is None or slot.process == self._process:
             # a claim on another call has overwritten it
             return Holder(process=0, silent_s=now - met)
         return slot
@@ -86,13 +91,10 @@ class Claims:
         self._held.clear()
 
     def _write_slot(self, key: bytes) -> None:
-        slot = _SLOT.pack(os.getpid(), self._wall())
+        slot = _SLOT.pack(self._process, self._wall())
         with suppress(OSError):
-            if hasattr(os, "pwrite"):
-                os.pwrite(self._file, slot, _slot_of(key))
-            else:  # Windows
-                os.lseek(self._file, _slot_of(key), os.SEEK_SET)
-                os.write(self._file, slot)
+            os.lseek(self._file, _slot_of(key), os.SEEK_SET)
+            os.write(self._file, slot)
 
     def _read_slot(self, key: bytes) -> Holder | None:
         with suppress(OSError, struct.error):

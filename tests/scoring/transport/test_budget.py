@@ -1,5 +1,8 @@
 """Budgets and forecasts of calls: what is used up, what is left, and the words for both."""
 
+import threading
+import time
+
 import pytest
 from scoring.transport.fakes import FakeTime
 
@@ -136,3 +139,36 @@ def test_a_run_without_calls_has_cost_nothing_that_is_known():
     assert tally.cost_now() is None
     assert tally.cost_text() == ""
     assert tally.currency == ""
+
+
+def test_a_budget_is_counted_by_the_thread_of_the_calls(tmp_path):
+    budget = Budget(LIMITS, tmp_path / "run" / "spent")
+    calling = threading.Thread(target=budget.add, args=(5, 50, 0.25))
+    calling.start()
+    calling.join()
+    assert budget.spent()["tokens"] == 50
+    budget.close()
+
+
+def test_what_other_processes_spent_before_counts_too(tmp_path):
+    path = tmp_path / "run" / "spent"
+    earlier = Budget(LIMITS, path)
+    earlier.add(5, 0, 0.0)
+    earlier.close()
+    later = Budget(LIMITS, path)
+    assert later.used_up() == REQUESTS
+    later.close()
+
+
+def test_seconds_are_counted_from_the_first_look_without_a_start():
+    limits = {"seconds": (60, "the budget of 1 minute")}
+    budget = Budget(limits)
+    first = budget.spent()["seconds"]
+    assert first == 0.0
+    assert budget.spent()["seconds"] >= 0.0
+
+
+def test_the_seconds_of_a_budget_are_shown_in_minutes():
+    started = time.time() - 90
+    budget = Budget({"seconds": (120, "2 minutes")}, started=started)
+    assert budget.text == "1.5 of 2 minutes spent"

@@ -107,3 +107,76 @@ def test_a_few_rows_give_no_time_left(time):
 )
 def test_money_has_no_exponent(cost, text):
     assert amount(cost) == text
+
+
+def test_answers_of_the_journal_do_not_make_the_rest_look_faster(time):
+    progress = Progress("math", 1000, clock=time.clock)
+    for _ in range(70):  # nine of the journal with each that is called
+        time.now += 1.0
+        progress.succeeded()
+        for _ in range(9):
+            progress.succeeded(from_journal=True)
+    assert progress.done == 700
+    # the 300 that are left, at one a second
+    assert progress.text == (
+        "math: 700/1000 rows (70%), 5 min 00 s left, 630 from the journal"
+    )
+
+
+def test_a_run_that_the_journal_answers_shows_no_time_left(time):
+    progress = Progress(total=100, clock=time.clock)
+    time.now += 2.0
+    for _ in range(50):
+        progress.succeeded(from_journal=True)
+    assert progress.text == "50/100 rows (50%), 2 s so far, 50 from the journal"
+
+
+def test_five_rows_are_enough_for_a_time_left(time):
+    progress = Progress(total=100, clock=time.clock)
+    for _ in range(5):
+        time.now += 1.0
+        progress.succeeded()
+    assert progress.text == "5/100 rows (5%), 1 min 35 s left"
+
+
+def test_the_last_rows_of_a_short_run_have_a_time_left(time):
+    progress = Progress(total=3, clock=time.clock)
+    for _ in range(2):
+        time.now += 1.0
+        progress.succeeded()
+    assert progress.text == "2/3 rows (67%), 2 s so far"
+
+
+def test_a_run_that_is_done_shows_how_long_it_took(time):
+    progress = Progress(total=6, clock=time.clock)
+    for _ in range(6):
+        time.now += 1.0
+        progress.succeeded()
+    assert progress.text == "6/6 rows (100%), 6 s"
+
+
+def test_failures_are_counted_by_their_kind(time):
+    progress = Progress(total=9, clock=time.clock)
+    for kind in ("timeout", "no-json", "timeout"):
+        progress.failed(kind)
+    assert progress.text == (
+        "3/9 rows (33%), 0 s so far, 3 failed (timeout 2, no-json 1)"
+    )
+    assert progress.done == 3
+
+
+def test_one_call_is_a_call(time):
+    progress = Progress(total=9, clock=time.clock, calls=lambda: 1)
+    assert progress.text == "0/9 rows (0%), 0 s so far, 1 call"
+
+
+def test_the_last_state_is_reported_only_if_one_was(time):
+    reports = []
+    progress = Progress(total=2, report=reports.append, clock=time.clock)
+
+    async def work():
+        async with progress.ticking():
+            progress.succeeded()
+
+    asyncio.run(work())
+    assert reports == []

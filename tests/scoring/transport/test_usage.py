@@ -3,6 +3,8 @@ from msgspec import structs
 from scoring.transport.fakes import broken, ok
 
 from pytest_evalmetrics.ext import CallError
+from pytest_evalmetrics.scoring.transport.usage import Usage, UsageTally, tokens_of
+from pytest_evalmetrics.scoring.transport.wire import Answer
 from pytest_evalmetrics.spec.model_keys import PriceSpec
 
 PRICE = PriceSpec(input=2.0, output=10.0)
@@ -113,3 +115,95 @@ def test_a_cost_that_is_not_whole_is_none(client):
     client.ask("another")  # nobody knows its price
     assert (client.usage.cost, client.usage.cost_now) == (None, None)
     assert client.transport.usage.cost_now() is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "read", "write"),
+    [
+        (MESSAGES, 10_000_000, 2_000_000),
+        (COMPLETIONS, 3_000_000, 0),
+        # as LiteLLM writes an answer of Anthropic's: the prompt holds them
+        ({"prompt_tokens": 9, "cache_read_input_tokens": 4}, 4, 0),
+        # the Responses API
+        ({"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}}, 4, 0),
+        # never more than the prompt
+        ({"input_tokens": 9, "input_tokens_details": {"cached_tokens": 40}}, 9, 0),
+        ({"prompt_tokens": 9, "prompt_tokens_details": None}, 0, 0),
+        (
+            {
+                "prompt_tokens": 9,
+                "prompt_tokens_details": {"cached_tokens": 0},
+                "input_tokens_details": {"cached_tokens": 4},
+            },
+            4,
+            0,
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "cache_read_input_tokens": 3,
+                "prompt_tokens_details": {"cached_tokens": 4},
+            },
+            3,
+            0,
+        ),
+    ],
+)
+def test_tokens_of_a_providers_cache_are_read(usage, read, write):
+    tokens = tokens_of({"usage": usage})
+    assert (tokens.cache_read, tokens.cache_write) == (read, write)
+
+
+@pytest.mark.parametrize(
+    ("usage", "prompt"),
+    [
+        ({"input_tokens": 5, "cache_read_input_tokens": 4}, 9),
+        ({"prompt_tokens": 9, "cache_read_input_tokens": 4}, 9),
+        ({"prompt_tokens": 3, "cache_read_input_tokens": 4}, 4),
+        ({"completion_tokens": 3}, 0),
+    ],
+)
+def test_a_prompt_is_counted_with_its_tokens_of_the_cache(usage, prompt):
+    assert tokens_of({"usage": usage}).prompt == prompt
+
+
+def test_a_total_that_is_larger_than_the_sum_is_kept():
+    usage = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 20}
+    assert tokens_of({"usage": usage}).total == 20
+
+
+def answer_with(*, from_journal=False, **usage):
+    return Answer(
+        body={"usage": usage}, latency_s=1.5, attempts=2, from_journal=from_journal
+    )
+
+
+def test_costs_of_labels_in_one_currency_add_up():
+    tally = UsageTally()
+    price = PriceSpec(input=2.0, output=10.0, currency="usd")
+    for label in ("a", "b"):
+        tally.answered(label, answer_with(prompt_tokens=500_000), price)
+    assert tally.cost_now() == 2.0
+    assert tally.cost_text() == "2 usd"
+
+
+def test_costs_in_several_currencies_have_no_name():
+    tally = UsageTally()
+    for currency in ("usd", "eur"):
+        price = PriceSpec(input=2.0, output=10.0, currency=currency)
+        tally.answered("a", answer_with(prompt_tokens=500_000), price)
+    assert tally.currency == ""
+    assert tally.cost_text() == "2"
+
+
+def test_an_answer_of_the_journal_takes_no_request():
+    tally = UsageTally()
+    tally.answered("a", answer_with(from_journal=True, prompt_tokens=1), PRICE)
+    usage = tally.of("a")
+    assert (usage.calls, usage.from_journal, usage.requests) == (1, 1, 0)
+    assert usage.latency_s == 1.5
+    assert usage.cost_now == 0.0
+
+
+def test_a_label_without_calls_has_used_nothing():
+    assert UsageTally().of("a") == Usage()

@@ -29,7 +29,7 @@ _SHORTEST_SPACED_PART = 23  # characters of its hexadecimal, spaced byte by byte
 _LAYERS = 3  # of escapes around each other: JSON in a URL in JSON
 _PUBLIC = re.compile(r"[A-Za-z]{2,8}[-_](?:[A-Za-z0-9]{2,8}[-_])?")  # sk-proj-
 _ESCAPE = re.compile(  # of ASCII, which keys are of
-    r"\\(?:u00|x)[2-7][0-9a-fA-F]|\\u\{0*[2-7][0-9a-fA-F]\}|\\[01][0-7]{2}|\\[/\\]"
+    r"\\(?:u00|x)[2-7][0-9a-fA-F]|\\u\{0*[2-7][0-9a-fA-F]\}|\\[01][0-7]{2}|\\[/\\\"']"
     r"|%[2-7][0-9a-fA-F]|&#0*[0-9]{2,3};|&#[xX]0*[2-7][0-9a-fA-F];"
     r"|&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar);"
 )
@@ -94,8 +94,7 @@ _SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECAS
 
 def looks_like_key(text: str) -> bool:
     """Check for a key in place of the name of one."""
-    is_known = _KEY.fullmatch(text) is not None
-    return _is_no_word(text) and (is_known or len(text) >= 2 * _SHORTEST_PART)
+    return len(text) >= 2 * _SHORTEST_PART and _is_no_word(text)
 
 
 def keys_in(text: str) -> list[Secret]:

@@ -235,9 +235,7 @@ class Work:
             self.occurrence,
         ]
         text = without_secrets(_WORK.encode([*name, self.given]))
-        return blake2b(
-            text.encode("utf-8", "backslashreplace"), digest_size=20
-        ).digest()
+        return blake2b(text.encode("ascii"), digest_size=20).digest()
 
 
 def written_body(body: object) -> bytes | None:

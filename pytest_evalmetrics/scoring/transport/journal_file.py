@@ -327,8 +327,11 @@ class JournalFile:
             self._write(b"".join(lines))
             self._used |= times
 
-    def _write(self, lines: bytes) -> int:
-        """Append lines; return where they start."""
+    def _write(self, lines: bytes, *, is_indexed: bool = True) -> int:
+        """Append lines; return where they start.
+
+        `is_indexed` says that their records need not be read into the index.
+        """
         # In one piece, so that those of several processes don't mix. Another process may have put a
         # new file in the place of this one: then it is written again, for the answer would be lost.
         while True:
@@ -347,7 +350,7 @@ class JournalFile:
             self._open()
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         start = end - len(lines)
-        if start - len(cut) == self._scanned:
+        if is_indexed and start - len(cut) == self._scanned:
             self._scanned = end
         return start
 
@@ -450,7 +453,7 @@ class JournalFile:
             # what others appended meanwhile; they write it again if they see the new file
             tail = _read(old, seen, os.fstat(old).st_size - seen)
             if tail.strip():
-                self._write(tail)
+                self._write(tail, is_indexed=False)
                 self.refresh()
         finally:
             os.close(old)

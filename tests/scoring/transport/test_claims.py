@@ -21,17 +21,19 @@ class Locks:
     def __init__(self):
         self.owners = {}
 
-    def lock_byte(self, file, place, *, take=True):
-        if not take:
-            self.owners.pop(place)
-            return True
+    def lock_byte(self, file, place):
         return self.owners.setdefault(place, file) == file
+
+    def release_byte(self, file, place):
+        if self.owners.get(place) == file:
+            del self.owners[place]
 
 
 @pytest.fixture(autouse=True)
 def locks(monkeypatch):
     locks = Locks()
     monkeypatch.setattr(journal_claims, "lock_byte", locks.lock_byte)
+    monkeypatch.setattr(journal_claims, "release_byte", locks.release_byte)
     return locks
 
 

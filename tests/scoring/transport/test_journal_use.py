@@ -191,8 +191,8 @@ def others(monkeypatch):
     """Locks that other processes hold, by their places; all of ours can be taken."""
     held = set()
 
-    def lock_byte(_file, place, *, take=True):
-        return not take or place not in held
+    def lock_byte(_file, place):
+        return place not in held
 
     monkeypatch.setattr(journal_claims, "lock_byte", lock_byte)
     return held

@@ -349,3 +349,59 @@ def test_another_name_of_a_metric_states_the_same_drop():
     alone = checked(pair).comparison.detectable_drop
     first, *_ = several([pair] * 4)
     assert first.comparison.detectable_drop == pytest.approx(alone)
+
+
+# -- the level of several gates ----------------------------------------------------------
+
+
+def level_of(share, alpha=0.01):
+    gated = Gated(
+        compared=ComparisonInput(
+            pair=flips(9, 1, 90), rule=rule(alpha=alpha), gate_id="g"
+        )
+    )
+    (check,) = check_regression([gated], level_share=share)
+    return check.bound.settings.alpha
+
+
+def test_a_share_of_the_level_is_left_to_other_gates():
+    assert level_of(0.8) == 0.008
+    assert level_of(1.0) == 0.01
+
+
+def test_the_level_that_is_left_has_twelve_digits():
+    # 0.07 * 0.8 is 0.056000000000000005
+    assert level_of(0.8, alpha=0.07) == 0.056
+
+
+def test_a_metric_beside_others_at_their_worst_is_adjusted_for_them():
+    pairs = [flips(2, 2, 196), flips(3, 2, 195)]
+    worst = [flips(11, 2, 187), None]
+    gated = [
+        Gated(
+            compared=ComparisonInput(
+                pair=replace(pair, name=f"m{at}"), rule=rule(), gate_id=f"g{at}"
+            ),
+            worst=worst[at],
+        )
+        for at, pair in enumerate(pairs)
+    ]
+    first, second = check_regression(gated)
+    alone = checked(flips(11, 2, 187)).comparison.p
+    beside = 1 - (1 - alone) ** 2
+    assert first.comparison.worst_case.p_adjusted == pytest.approx(beside)
+    assert second.comparison.worst_case is None
+
+
+def test_a_rule_without_a_test_states_the_power_of_one_test():
+    pair = run(1, 200, 4)
+    alone = checked(pair, rule("absolute")).comparison.detectable_drop
+    shared = checked(pair, rule("absolute"), benchmarks=100)
+    assert shared.comparison.detectable_drop == alone
+
+
+def test_a_run_that_lost_its_tasks_names_them_in_natural_order():
+    removed = tuple(f"t{number}" for number in range(12, 0, -1))
+    (reason,) = checked(replace(flips(0, 0, 10), removed=removed)).reasons
+    assert reason.removed == tuple(f"t{number}" for number in range(1, 11))
+    assert (reason.paired, reason.of, reason.removed_count) == (10, 22, 12)

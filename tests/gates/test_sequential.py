@@ -11,11 +11,13 @@ from gates.making import several
 from msgspec.structs import replace
 from scipy.stats import multivariate_normal, norm
 
+from pytest_evalmetrics.comparison import ComparisonInput
 from pytest_evalmetrics.gates import sequential
+from pytest_evalmetrics.gates.regression import Gated, check_regression
 from pytest_evalmetrics.gates.rules import Decision
 from pytest_evalmetrics.model.comparison import LookFacts, TestResult
 from pytest_evalmetrics.model.estimates import Estimate, Interval
-from pytest_evalmetrics.model.reasons import ManyMissing, NothingInCommon
+from pytest_evalmetrics.model.reasons import LowCoverage, ManyMissing, NothingInCommon
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.spec import Threshold
@@ -120,6 +122,33 @@ def test_a_look_knows_a_share_of_the_last_ones_information():
     assert sequential.fractions_of((2, 8), 8) == pytest.approx((0.4, 1.0))
 
 
+def test_information_has_six_digits():
+    # 4/3 by 2
+    assert sequential.fractions_of((1, 3), 1) == (0.666667, 1.0)
+
+
+def test_fewer_rollouts_than_looks_are_all_looked_at():
+    assert sequential.looks_between(2, 4) == (2, 3, 4)
+    assert sequential.looks_between(1, 4) == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(("at", "is_last"), [(0, False), (2, False), (3, True)])
+def test_the_last_look_has_all_rollouts(at, is_last):
+    assert sequential.Look((2, 4, 6, 8), at).is_last is is_last
+
+
+def test_the_level_of_a_look_is_the_chance_to_cross_its_bound():
+    look = sequential.Look((2, 4, 6, 8), 1)
+    bounds = look.bounds(0.01, 8)
+    assert bounds == BOUNDS
+    assert look.level(bounds) == float(f"{norm.sf(BOUNDS.efficacy[1]):.6g}")
+
+
+def test_a_single_look_has_the_whole_level():
+    look = sequential.Look((8,), 0)
+    assert look.level(look.bounds(0.01, 8)) == pytest.approx(0.01, rel=1e-5)
+
+
 def test_without_noise_in_the_baseline_information_is_of_the_rollouts():
     assert sequential.fractions_of((2, 8), math.inf) == pytest.approx((0.25, 1.0))
 
@@ -139,6 +168,21 @@ def test_futility_is_below_efficacy_but_at_the_last_look():
 def test_the_first_look_gives_up_on_as_many_drops_as_it_may():
     given_up = norm.cdf(BOUNDS.futility[0] - DRIFT * math.sqrt(FRACTIONS[0]))
     assert given_up == pytest.approx(0.05 * FRACTIONS[0] ** 3)
+
+
+def test_each_look_gives_up_on_as_many_drops_as_it_may_in_all():
+    passes = [passed for passed, _ in sequential.stopping(BOUNDS, DRIFT)]
+    given_up = list(accumulate(passes[:-1]))
+    expected = [0.05 * fraction**3 for fraction in FRACTIONS[:-1]]
+    assert given_up == pytest.approx(expected, abs=1e-6)
+
+
+def test_each_look_proves_as_many_false_drops_as_it_may_in_all():
+    # without giving up, which is not counted on
+    never = replace(BOUNDS, futility=(-8.0,) * 3 + (BOUNDS.efficacy[-1],))
+    proven = accumulate(fails for _, fails in sequential.stopping(never, 0.0))
+    expected = [0.01 * fraction**3 for fraction in FRACTIONS]
+    assert list(proven) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_run_stops_at_the_last_look_at_the_latest():
@@ -251,6 +295,72 @@ def test_the_drop_is_corrected_at_the_last_look_in_any_case():
 
 def test_a_drop_without_an_error_is_not_corrected():
     assert look_facts(Decision(Verdict.FAIL), p=0.001, se=0.0).drop is None
+
+
+def test_the_drop_of_the_first_look_needs_no_correction():
+    assert look_facts(Decision(Verdict.FAIL), p=0.001, at=0).drop is None
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_a_p_at_an_end_of_its_range_is_no_drift(p):
+    assert look_facts(Decision(Verdict.FAIL), p=p).drop is None
+
+
+def test_a_look_tells_numbers_of_six_digits():
+    facts = look_facts(Decision(Verdict.FAIL), p=0.001)
+    numbers = (facts.futile_p, facts.drop, facts.drop_low, facts.drop_high)
+    assert numbers == tuple(float(f"{number:.6g}") for number in numbers)
+
+
+def test_too_few_tasks_of_the_baseline_stay_too_few():
+    few = LowCoverage(
+        metric="mean_reward",
+        paired=8,
+        of=10,
+        min_coverage=0.9,
+        removed=("a", "b"),
+        removed_count=2,
+        left_out=(),
+        left_out_count=0,
+    )
+    assert settled(Decision(Verdict.INCONCLUSIVE, (few,))) == "fail"
+
+
+def test_a_warning_that_is_futile_is_sure():
+    assert settled(Decision(Verdict.WARN), p=0.9) == "pass"
+
+
+def test_a_metric_whose_p_is_unknown_has_no_look():
+    pair = make_pair([[1.0]] * 30, [[0.5]] * 30)
+    pair.current[3] = math.nan
+    (check,) = several([pair], look=sequential.Look(LOOKS, 0))
+    assert check.look is None
+
+
+def test_a_metric_without_tasks_has_no_look():
+    (check,) = several([make_pair([], [])], look=sequential.Look(LOOKS, 0))
+    assert check.look is None
+    assert check.bound.settings == rule()
+
+
+def test_the_bounds_of_a_look_are_of_the_mean_number_of_rollouts_before():
+    before = [[1.0] * 2, [1.0] * 6] * 30
+    after = [[1.0, 1.0]] * 60
+    look = sequential.Look(LOOKS, 1)
+    (check,) = several([make_pair(before, after)], look=look)
+    assert check.look.information == sequential.fractions_of(LOOKS, 4)[1]
+
+
+def test_what_missing_rewards_may_turn_keeps_a_run_going():
+    """A pass that is futile as it is, and not with the missing rewards at their worst."""
+    same = flips(2, 20, 178)
+    compared = ComparisonInput(pair=same, rule=rule(), gate_id="g")
+    look = sequential.Look(LOOKS, 2)
+    (sure,) = check_regression([Gated(compared=compared)], look=look)
+    missing = Gated(compared=compared, worst=flips(10, 2, 188))
+    (unsure,) = check_regression([missing], look=look)
+    assert sure.look.settled == "pass"
+    assert unsure.look.settled is None
 
 
 def test_a_metric_is_judged_at_the_level_of_the_look():
@@ -392,6 +502,31 @@ def test_a_threshold_within_the_repeated_interval_is_unsure(at):
     within_it = half - 1e-6
     assert look.settles(0.5, INTERVAL, 0.5 + within_it, None) is None
     assert look.settles(0.5, INTERVAL, 0.5 - within_it, None) is None
+
+
+def test_a_number_surely_between_two_bounds_passes():
+    look, half = repeated_half(3)
+    inside = half + 1e-6
+    assert look.settles(0.5, INTERVAL, 0.5 - inside, 0.5 + inside) == "pass"
+    assert look.settles(0.5, INTERVAL, 0.5 - inside, 0.51) is None
+    assert look.settles(0.5, INTERVAL, 0.49, 0.5 + inside) is None
+    assert look.settles(0.5, INTERVAL, None, None) == "pass"
+
+
+def test_the_repeated_interval_is_as_skewed_as_the_interval():
+    look, half = repeated_half(3)
+    skewed = Interval(0.45, 0.6, level=0.95, method="wilson")
+    assert look.settles(0.5, skewed, 0.5 - half / 2 - 1e-6, None) == "pass"
+    assert look.settles(0.5, skewed, 0.5 - half / 2 + 1e-6, None) is None
+    assert look.settles(0.5, skewed, None, 0.5 + half + 1e-6) == "pass"
+
+
+def test_an_interval_of_another_level_is_widened_to_the_same_end():
+    look, half = repeated_half(3)
+    width = 0.1 * norm.isf(0.05) / norm.isf(0.025)
+    narrower = Interval(0.5 - width, 0.5 + width, level=0.9, method="t")
+    assert look.settles(0.5, narrower, 0.5 - half - 1e-6, None) == "pass"
+    assert look.settles(0.5, narrower, 0.5 - half + 1e-6, None) is None
 
 
 @pytest.mark.parametrize("interval", [None, Interval(0.5, 0.5, 0.95, "t")])

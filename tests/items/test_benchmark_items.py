@@ -1,7 +1,5 @@
 """Benchmarks as pytest collects them, and what is printed of them in place of a run."""
 
-from pathlib import Path
-
 import pytest
 
 from pytest_evalmetrics.config import load_benchmarks
@@ -28,23 +26,6 @@ benchmarks:
     thresholds: {mean_reward: '>= 0.5'}
 """
 KEYS = "benchmark: {name: a, rollouts: runs.jsonl, thresholds: {mean_reward: '>= 0.5'}"
-
-
-@pytest.fixture
-def collected(pytester):
-    """Collect the benchmarks of a file in this process."""
-
-    def collect(text, *arguments):
-        rows = (
-            f'{{"_ng_task_index": {task}, "_ng_rollout_index": 0, "reward": {reward}}}\n'
-            for task, reward in enumerate((1, 0, 1, 1))
-        )
-        Path(pytester.path, "runs.jsonl").write_text("".join(rows), encoding="utf-8")
-        Path(pytester.path, FILE).write_text(text, encoding="utf-8")
-        found, _ = pytester.inline_genitems(*arguments)
-        return found
-
-    return collect
 
 
 def marks_of(item, name):

@@ -22,7 +22,7 @@ from pytest_evalmetrics.rounds import stop_forecast
 from pytest_evalmetrics.session.evaluation_session import session_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pytest
 
@@ -71,35 +71,59 @@ def _planned(item: BenchmarkItem, sharing: int) -> tuple[list[Power], list[str]]
 def _calls_planned(
     item: BenchmarkItem, benchmark: Benchmark, snapshot: tuple[str, str] | None
 ) -> Iterator[str]:
-    """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
-    from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # load asyncio
-    from pytest_evalmetrics.pipeline.scoring import Scoring
+    """Forecast the calls of a scored benchmark, and those of its reference model."""
+    from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # loads asyncio
+
+    yield from _calls_of(
+        item, benchmark, whose=item.nodeid, reduced=benchmark, snapshot=snapshot
+    )
+    pinned = pinned_benchmark(benchmark)
+    if pinned is not None:
+        # its rows are for the benchmark's metrics; the baseline is of the benchmark's own calls
+        whose = f"{item.nodeid}, its reference"
+        yield from _calls_of(
+            item, pinned, whose=whose, reduced=benchmark, snapshot=None
+        )
+
+
+def _calls_of(
+    item: BenchmarkItem,
+    benchmark: Benchmark,
+    *,
+    whose: str,
+    reduced: Benchmark,
+    snapshot: tuple[str, str] | None,
+) -> Iterator[str]:
+    """Forecast calls from the journal's figures and the baseline's; nothing if none is made.
+
+    The rows are those that the metrics of `reduced` need.
+    """
+    from pytest_evalmetrics.pipeline.scoring import Scoring  # load asyncio
     from pytest_evalmetrics.run_transport import PlanRuntime
 
-    plan = None
-    pinned = pinned_benchmark(benchmark)
-    for whose, scored in (("", benchmark), (", its reference", pinned)):
-        if scored is None:
-            continue
-        runtime = PlanRuntime(item.config)
-        recorded = {}
-        try:
-            scoring = Scoring(scored, runtime, item.nodeid)
-            if not scoring.asks:
-                continue
-            if plan is None:
-                spec = scoring.benchmark.spec
-                plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
-            if snapshot is not None and not whose:
-                kept = baselines.parse(snapshot[0], file=snapshot[1])
-                recorded = kept.values(next(iter(kept.agents)))
-            rest, answered = scoring.forecast(plan, recorded)
-        except errors.EvalMetricsError as error:
-            yield f"calls of {item.nodeid}{whose}: {visible(error.message)}"
-            continue
-        finally:
-            runtime.transport().close()
-        calls = f"calls of {item.nodeid}{whose}: {rest.text}"
-        if answered:
-            calls += f"; {answered} answered by the journal"
-        yield calls
+    runtime = PlanRuntime(item.config)
+    try:
+        scoring = Scoring(benchmark, runtime, item.nodeid)
+        if not scoring.asks:
+            return
+        spec = Scoring(reduced, runtime, item.nodeid).benchmark.spec
+        plan = metrics.plan(spec, also=spec.gated, line_of=reduced.line_of)
+        rest, answered = scoring.forecast(plan, _recorded_means(snapshot))
+    except errors.EvalMetricsError as error:
+        yield f"calls of {whose}: {visible(error.message)}"
+        return
+    finally:
+        runtime.transport().close()
+    calls = f"calls of {whose}: {rest.text}"
+    if answered:
+        calls += f"; {answered} answered by the journal"
+    yield calls
+
+
+def _recorded_means(snapshot: tuple[str, str] | None) -> Mapping[str, float]:
+    """Return the metrics of a baseline's first agent; empty without a baseline."""
+    if snapshot is None:
+        return {}
+    text, file = snapshot
+    kept = baselines.parse(text, file=file)
+    return kept.values(next(iter(kept.agents)))

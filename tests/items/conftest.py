@@ -10,8 +10,9 @@ FILE = "math.bench.yaml"
 class Collecting:
     """A project of one benchmark file, whose items are collected and not run."""
 
-    def __init__(self, pytester):
+    def __init__(self, pytester, capsys):
         self.pytester = pytester
+        self._capsys = capsys
         self.path = pytester.path
         self.rollouts((1, 0, 1, 1) * 10)
 
@@ -25,6 +26,10 @@ class Collecting:
         with Path(self.path, name).open("a", encoding="utf-8") as file:
             file.writelines(rows)
 
+    def printed(self):
+        """Return what pytest has printed so far."""
+        return self._capsys.readouterr().out
+
     def __call__(self, text, *arguments):
         Path(self.path, FILE).write_text(text, encoding="utf-8")
         found, _ = self.pytester.inline_genitems(*arguments)
@@ -32,5 +37,5 @@ class Collecting:
 
 
 @pytest.fixture
-def collected(pytester):
-    return Collecting(pytester)
+def collected(pytester, capsys):
+    return Collecting(pytester, capsys)

@@ -78,6 +78,37 @@ def test_an_expected_failure_may_be_strict(collected):
     assert mark.kwargs["strict"] is True
 
 
+def test_an_expected_failure_has_the_strictness_of_pytest_by_default(collected):
+    (item,) = collected(f"{KEYS}, xfail: weak}}")
+    (mark,) = marks_of(item, "xfail")
+    assert "strict" not in mark.kwargs
+
+
+def problems_in(collected, text):
+    """Collect a file with problems; give what pytest prints of them."""
+    collected(text)
+    return collected.printed()
+
+
+def test_a_file_that_can_t_be_read_is_one_error_with_all_its_problems(collected):
+    text = TWO.replace("name: two", "nam: two").replace("tags: [", "tag: [")
+    printed = problems_in(collected, text)
+    assert f"{FILE}: 3 problems in this benchmark file" in printed
+    assert f"{FILE}:5: benchmarks[0]: unknown key 'tag'" in printed
+    assert f"{FILE}:7: benchmarks[1]: 'name' is missing" in printed
+
+
+def test_unknown_metrics_are_problems_in_the_order_of_their_lines(collected):
+    text = TWO.replace("name: two", "name: two\n    metrics: [mean_rewards]").replace(
+        "name: one", "name: one\n    metrics: [pass_rates]"
+    )
+    printed = problems_in(collected, text)
+    first = printed.index(f"{FILE}:5: ")
+    second = printed.index(f"{FILE}:9: ")
+    assert first < second
+    assert f"{FILE}: 2 problems in this benchmark file" in printed
+
+
 # -- options that change a benchmark ---------------------------------------------------------
 
 
@@ -129,6 +160,25 @@ def test_what_can_t_be_judged_raises_another_error_than_a_gate(check, error):
     assert failure.failure is not None
 
 
+class Excinfo:
+    """What pytest hands to an item whose run raised."""
+
+    def __init__(self, error):
+        self.value = error
+
+
+def test_an_error_of_ours_is_shown_without_a_traceback(collected):
+    (item,) = collected(f"{KEYS}}}")
+    shown = item.repr_failure(Excinfo(DataError("no rows", file="runs.jsonl", line=3)))
+    assert str(shown) == "runs.jsonl:3: no rows"
+
+
+def test_control_characters_of_an_error_are_shown_as_escapes(collected):
+    (item,) = collected(f"{KEYS}}}")
+    shown = item.repr_failure(Excinfo(DataError("task '\x1b[31m'")))
+    assert str(shown) == "task '\\x1b[31m'"
+
+
 # -- in place of a run -----------------------------------------------------------------------
 
 
@@ -148,6 +198,36 @@ def test_a_check_names_each_problem_with_its_line_and_column(collected):
     assert lines[0].startswith(f"{FILE}:8:")
     assert "mean_rewards" in lines[0]
     assert lines[-1] == "1 problem in 1 of 1 benchmark file"
+
+
+JUDGED = f"""\
+{KEYS}, scorers: [{{type: llm_judge, model: {{url: 'http://127.0.0.1:9/v1', name: m,
+    api_key_secret: NO_SUCH_KEY}}, prompt_template: '{{{{ row }}}}', scores: [{{name: tone}}]}}]}}
+"""
+
+
+def test_a_check_asks_for_the_keys_of_endpoints(collected):
+    (item,) = collected(JUDGED, "--evalmetrics-check")
+    lines, is_good = check_lines(item.session)
+    assert not is_good
+    assert any("NO_SUCH_KEY" in line for line in lines)
+
+
+def test_a_check_of_a_replay_needs_no_keys(collected):
+    (item,) = collected(JUDGED, "--evalmetrics-check", "--evalmetrics-replay")
+    lines, _ = check_lines(item.session)
+    assert not any("NO_SUCH_KEY" in line for line in lines)
+
+
+def test_the_files_of_a_check_are_in_the_order_of_their_names(collected):
+    for name in ("b", "a"):
+        text = f"benchmark: {{name: x, nothing: {name}}}\n"
+        (collected.path / f"{name}.bench.yaml").write_text(text)
+    (item,) = collected(f"{KEYS}}}", "--evalmetrics-check")
+    lines, _ = check_lines(item.session)
+    files = [line.partition(":")[0] for line in lines[:-1]]
+    assert files == ["a.bench.yaml", "a.bench.yaml", "b.bench.yaml", "b.bench.yaml"]
+    assert lines[-1] == "4 problems in 2 of 3 benchmark files"
 
 
 @pytest.mark.parametrize("lines_of", [check_lines, plan_lines])

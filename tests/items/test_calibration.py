@@ -115,3 +115,56 @@ def test_the_page_holds_the_lines_the_charts_and_the_patch(calibrated, monkeypat
     assert once["id"] == "b.bench.yaml::once"
     assert once["charts"] == []
     assert data["patch"] == lines[lines.index(TITLE) + 1 :]
+
+
+# -- runs that are made now ------------------------------------------------------------------
+
+TARGET = """\
+benchmark:
+  name: asked
+  dataset: data.jsonl
+  target: "answering:answer"
+  scorers: [{type: exact_match, reference: "{{ item.answer }}"}]
+  metrics: [mean_reward]
+"""
+ANSWERING = """\
+import itertools
+calls = itertools.count()
+def answer(item):
+    return item["answer"] if next(calls) % 3 else "?"
+"""
+
+
+@pytest.fixture
+def printed(pytester, capsys):
+    """Calibrate a target whose answers are made now; give what pytest prints."""
+    Path(pytester.path, "data.jsonl").write_text(
+        "".join(f'{{"question": "{n}?", "answer": "{n}"}}\n' for n in range(20))
+    )
+    Path(pytester.path, "a.bench.yaml").write_text(TARGET)
+    pytester.makepyfile(answering=ANSWERING)
+    pytester.syspathinsert()
+
+    def calibrate(*arguments):
+        pytester.inline_run("--evalmetrics-calibrate", *arguments)
+        return capsys.readouterr().out
+
+    return calibrate
+
+
+def test_a_target_is_run_as_often_as_asked(printed):
+    assert "in 4 runs" in printed("--evalmetrics-runs=4")
+
+
+def test_runs_of_a_target_leave_no_baseline(printed, pytester):
+    printed("--evalmetrics-runs=2")
+    assert not list(pytester.path.rglob("*.json"))
+
+
+@pytest.mark.parametrize("mode", ["off", "refresh"])
+def test_runs_that_are_made_now_need_the_journal(printed, mode):
+    text = printed("--evalmetrics-runs=2", "-o", f"evalmetrics_journal={mode}")
+    assert (
+        "\na.bench.yaml::asked\n"
+        "calibrate --runs needs the journal: it answers the runs before\n"
+    ) in text

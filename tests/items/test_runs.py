@@ -329,3 +329,23 @@ def test_a_run_with_a_baseline_of_its_own_keeps_none_for_the_history(ran):
     item, _ = ran(COMPARED, "--evalmetrics-update")
     (payload,) = item.stash[PAYLOADS]
     assert "baseline" not in payload
+
+
+# -- scored rows -----------------------------------------------------------------------------
+
+SCORED = """\
+benchmark:
+  name: a
+  rollouts: runs.jsonl
+  metrics: [mean/exact]
+  reward: exact
+  scorers: [{type: exact_match, name: exact, reference: "x"}]
+"""
+
+
+def test_a_scored_run_says_what_it_used(ran, collected):
+    (collected.path / "runs.jsonl").unlink()
+    collected.rollouts((1, 0, 1, 1), response='"x"')
+    item, _ = ran(SCORED)
+    (payload,) = item.stash[PAYLOADS]
+    assert (payload["usage"], payload["warnings"]) == ({}, [])

@@ -190,10 +190,10 @@ def _turn(result: BenchmarkResult) -> tuple[float, ...]:
         if has_unproven_drop(result):
             return (_UNPROVEN,)
         return (_PASSING,)
-    _, p, loss = min(map(triage.evidence, unmet(result.checks)))
+    surest = min(map(triage.evidence, unmet(result.checks)))
     if result.verdict is Verdict.WARN:
-        return _WARNING, p, loss
-    return _FAILING, p, loss
+        return (_WARNING, *surest)
+    return (_FAILING, *surest)
 
 
 def has_unproven_drop(result: BenchmarkResult) -> bool:

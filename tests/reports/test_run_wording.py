@@ -288,6 +288,11 @@ def test_benchmarks_are_ordered_by_what_a_reader_has_to_know_first():
     ]
 
 
+def test_what_fails_comes_before_what_could_not_be_judged():
+    results = [named("inconclusive", broken()), named("failing", below())]
+    assert names(run_wording.by_evidence(results)) == ["failing", "inconclusive"]
+
+
 def test_warnings_are_ordered_by_their_evidence():
     results = [
         named("warning", surer(0.04, verdict=Verdict.WARN)),

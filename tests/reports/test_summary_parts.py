@@ -323,7 +323,7 @@ def test_of_many_rows_the_first_are_written_and_the_others_counted():
 
 
 PAGE = "https://x/report.html"
-WORST = (task("t_0"), task("t1"), task("t2"))
+WORST = (task("t_0"), task("t1"), task("t2"), task("t3"))
 
 
 def flip(name):
@@ -341,6 +341,7 @@ def test_rows_and_tasks_are_links_to_the_page():
     result = benchmark(compared(changes={"worst_tasks": WORST}), flips=(flip("t_0"),))
     lines = failing_part(run(result), WHOLE, PAGE)
     assert f"| [math]({PAGE}#/a.yaml::math) |" in lines[2]
+    assert "| task that got worse | rewards | expected | was | now | why |" in lines
     (row,) = [line for line in lines if line.startswith(r"| [math: t\_0]")]
     assert row == (
         rf"| [math: t\_0]({PAGE}#/a.yaml::math/a0/t_0) | 2/2 -\> 0/2 | 42 | 42 | "
@@ -370,8 +371,9 @@ def test_the_worse_tasks_of_a_number_of_benchmarks_are_shown():
 def test_a_task_of_several_agents_names_its_agent():
     check = compared(agent="beta", changes={"worst_tasks": WORST[:1]})
     agents = (agent("alpha"), agent("beta"))
-    lines = failing_part(run(benchmark(check, agents=agents)), WHOLE)
-    assert r"| math / beta: t\_0 | 2/2 -\> 0/2 |" in lines
+    lines = failing_part(run(benchmark(check, agents=agents)), WHOLE, PAGE)
+    address = f"{PAGE}#/a.yaml::math/a1/t_0"
+    assert rf"| [math / beta: t\_0]({address}) | 2/2 -\> 0/2 |" in lines
 
 
 def separator(value):
@@ -403,7 +405,8 @@ def test_what_the_worse_tasks_share_is_said_with_its_basis():
 
 
 def test_a_number_of_changes_is_drawn_below_the_table():
-    checks = [compared(name) for name in ("a", "b", "c")]
+    unknown = compared("x", changes={"drop_low": None})
+    checks = [compared("a"), unknown, compared("b"), compared("c")]
     lines = failing_part(run(benchmark(*checks)), SMALL)
     begins = lines.index("<pre>")
     assert lines[begins : begins + 6] == [
@@ -444,6 +447,12 @@ def test_changes_since_the_baseline_are_listed():
         r"- math: threshold a\_b was \>= 0.5, and is \>= 0.4 now",
         "",
     ]
+
+
+def test_of_many_changes_a_hundred_are_listed():
+    changes = tuple(ThresholdChanged(f"m{n}", "a", "b") for n in range(102))
+    lines = body(run(benchmark(changes=changes)))
+    assert lines.count("- and 2 more, in report.json") == 1
 
 
 def fold(report):
@@ -510,6 +519,19 @@ def test_a_task_list_that_changed_is_explained_though_its_check_passes():
     assert fold(run(benchmark(moved)))[1] == (
         "<summary>✅ math: 1 new task not in the baseline: n (reward 1)</summary>"
     )
+
+
+def test_each_verdict_of_a_reason_has_a_fold_the_surest_benchmark_first():
+    fails = broken(agent="x", verdict=Verdict.FAIL)
+    one = named("one", broken(agent="y"), fails)
+    two = named("two", broken())
+    titles = [line for line in fold(run(two, one)) if "summary" in line]
+    assert titles == [
+        "<summary>❌ one / x: no such file</summary>",
+        "<summary>❔ one / y: no such file</summary>",
+        "<summary>❔ two: no such file</summary>",
+    ]
+    assert not any("more reason" in line for line in fold(run(two, one)))
 
 
 def test_a_check_without_a_reason_has_no_fold():
@@ -640,7 +662,9 @@ def test_fifty_trends_and_accepted_changes_are_written():
 def test_the_trend_of_several_agents_names_them():
     agents = (agent(), agent("beta"))
     report = run(benchmark(above(), agents=agents), history={"a.yaml::math": COURSE})
-    assert any(line.startswith("| math / agent | pass@1 |") for line in body(report))
+    lines = body(report)
+    assert any(line.startswith("| math / agent | pass@1 |") for line in lines)
+    assert not any(line.startswith("and ") for line in lines)
 
 
 # -- what has no result ----------------------------------------------------------------------

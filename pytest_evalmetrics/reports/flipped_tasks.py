@@ -11,7 +11,7 @@ from msgspec import structs
 from pytest_evalmetrics.failure_lines import TaskLine
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.model import reasons as kinds
-from pytest_evalmetrics.model.results import Attempt
+from pytest_evalmetrics.model.results import Attempt, Flip
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
 from pytest_evalmetrics.reports import check_wording, triage
 from pytest_evalmetrics.reports.console import both_ends
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pytest_evalmetrics.model.comparison import TaskChange
-    from pytest_evalmetrics.model.results import (
-        BenchmarkResult,
-        Check,
-        Flip,
-    )
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check
 
     Key = tuple[str, str]  # an agent and a task
 
@@ -76,8 +72,10 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
     for agent, task in _worse_names(result, unmet, metric):
         change = changes.get((agent, task))
         flip = flips.get((agent, task))
-        if change is not None or flip is not None:
-            tasks.append(_worse_task(agent, task, change, flip, sign=sign))
+        if flip is None and change is not None:
+            flip = Flip(agent, task, prompt="", reference="", before=(), now=())
+        if flip is not None:
+            tasks.append(_worse_task(flip, change, sign=sign))
     if not _keeps_answers(result):
         tasks = [structs.replace(task, was=None) for task in tasks]
     return tasks[:most]
@@ -149,24 +147,14 @@ def _names(check: Check) -> Iterator[str]:
                 yield from (count.task for count in counts)
 
 
-def _worse_task(
-    agent: str,
-    task: str,
-    change: TaskChange | None,
-    flip: Flip | None,
-    *,
-    sign: float,
-) -> WorseTask:
-    """Join a task's rewards and its answers; `sign` is below 0 where less is better."""
-    rewards = _rewards_of(change, flip)
-    if flip is None:
-        return WorseTask(agent=agent, task=task, rewards=rewards)
+def _worse_task(flip: Flip, change: TaskChange | None, *, sign: float) -> WorseTask:
+    """Join a task's answers and its rewards; `sign` is below 0 where less is better."""
     passed = _extreme(flip.before, sign)
     failed = _extreme(flip.now, -sign)
     return WorseTask(
-        agent=agent,
-        task=task,
-        rewards=rewards,
+        agent=flip.agent,
+        task=flip.task,
+        rewards=_rewards_of(change, flip),
         prompt=flip.prompt,
         expected=flip.reference,
         was=passed.text,
@@ -176,13 +164,11 @@ def _worse_task(
     )
 
 
-def _rewards_of(change: TaskChange | None, flip: Flip | None) -> str:
+def _rewards_of(change: TaskChange | None, flip: Flip) -> str:
     """Write the rewards of a metric's tasks, or else of the shown attempts."""
-    if change is not None:
-        return rewards_text(change.baseline, change.current)
-    if flip is not None:
+    if change is None:
         return rewards_text(_rewards(flip.before), _rewards(flip.now))
-    return rewards_text((), ())
+    return rewards_text(change.baseline, change.current)
 
 
 def _rewards(attempts: Sequence[Attempt]) -> list[float]:

@@ -89,9 +89,9 @@ def test_ten_errors_and_ten_warnings_are_annotated_and_the_others_counted():
 
 
 def test_what_was_not_evaluated_is_an_error_at_its_file():
-    report = run(not_evaluated=("t%1.py::x\ny",))
+    report = run(not_evaluated=("t%1.py::X::x\ny",))
     assert github_annotations(report) == [
-        "::error file=t%251.py::t%251.py::x%0Ay was not evaluated"
+        "::error file=t%251.py::t%251.py::X::x%0Ay was not evaluated"
     ]
 
 
@@ -217,10 +217,11 @@ def test_a_check_without_a_reason_is_described_by_its_name():
 
 
 def test_what_was_not_evaluated_is_a_violation_at_the_start_of_its_file():
-    (violation,) = violations(not_evaluated=("b.yaml::x",))
-    assert re.fullmatch("[0-9a-f]{32}", violation.pop("fingerprint"))
+    (violation,) = violations(not_evaluated=("b.yaml::x::y",))
+    identity = ["evalmetrics-not-evaluated", "b.yaml::x::y"]
+    assert violation.pop("fingerprint") == fingerprint_of(identity)
     assert violation == {
-        "description": "b.yaml::x was not evaluated",
+        "description": "b.yaml::x::y was not evaluated",
         "check_name": "evalmetrics-not-evaluated",
         "severity": "major",
         "location": {"path": "b.yaml", "lines": {"begin": 1}},

@@ -194,9 +194,9 @@ def test_nothing_is_said_of_a_run_that_does_not_differ():
 
 def test_words_are_wrapped_and_no_word_is_broken(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    reason = f"it fell, as {'x' * 50} and well-known words"
+    reason = f"it fell, as {'x' * 50} and in some quite long words well-known"
     assert as_text([finding(reason=reason)], "old").endswith(
-        f"\nnew pass@1: it fell, as\n    {'x' * 50}\n    and well-known words\n"
+        f"\nnew pass@1: it fell, as\n    {'x' * 50}\n    and in some quite long words\n    well-known\n"
     )
 
 
@@ -219,9 +219,9 @@ def test_a_narrow_table_goes_without_columns(monkeypatch, columns, header):
 
 def test_what_is_too_narrow_for_a_table_is_a_block_for_each(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    table = blocks(finding(benchmark="math"), finding(SAME))[1]
+    table = blocks(finding(benchmark="math", agent="beta"), finding(SAME))[1]
     assert table == [
-        "FAIL  new  math  pass@1",
+        "FAIL  new  math  beta  pass@1",
         "  first         0.9000",
         "  now           0.7000",
         "  change        -0.2000",
@@ -242,6 +242,16 @@ def test_no_terminal_is_narrower_than_forty_columns(monkeypatch):
     assert as_text([finding()], "old") == forty
 
 
+def test_a_log_has_two_hundred_columns(monkeypatch):
+    def no_terminal(_):
+        raise OSError
+
+    whole = as_text([finding(reason="word " * 60)], "old")
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr("os.get_terminal_size", no_terminal)
+    assert as_text([finding(reason="word " * 60)], "old") == whole
+
+
 # -- pictures --------------------------------------------------------------------------------
 
 
@@ -252,7 +262,7 @@ def test_changes_of_a_metric_share_a_scale_and_the_mark_is_explained_once():
     assert picture == [
         "new pass@1  ├────●───┤    │           │ no change",
         "b pass@1                  │───●────┤",
-        "c cost      │───────────●───────────┤",
+        "c cost      │───────────●──────────┤",
     ]
 
 
@@ -311,6 +321,15 @@ def test_a_markdown_row_names_its_benchmark_and_its_agent():
     assert row.startswith(
         r"| ❌ | new / ma\_th / b | pass@1 | 0.9000 -\> 0.7000 | -0.2000 | "
     )
+
+
+def test_markdown_has_the_test_of_equivalence():
+    text = as_markdown([finding(SAME, p_equivalent=0.01, margin=0.05)], "old")
+    assert text.splitlines()[2:] == [
+        "|  | run | metric | before -> now | same |",
+        "| --- | --- | --- | --- | --- |",
+        r"| ✅ | same | pass@1 | -\> | within 0.05 |",
+    ]
 
 
 def test_markdown_without_words_ends_with_its_table():

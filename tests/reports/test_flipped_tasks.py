@@ -226,6 +226,22 @@ def test_what_a_passing_metric_knows_of_a_task_is_written_whole():
     assert found.rewards == "2/2 -> 0/2"
 
 
+def test_what_a_passing_metric_knows_stands_beside_the_metric_that_is_worse():
+    named = compared(
+        comparison=None, reasons=(kinds.BrokenTasks(tasks=("x",), count=1),)
+    )
+    passing = worse("pass@2", "x", verdict=Verdict.PASS)
+    assert names(benchmark(worse("pass@1", "a"), passing, named)) == ["x", "a"]
+
+
+def test_rewards_of_another_metric_that_is_worse_are_not_shown():
+    named = compared(
+        comparison=None, reasons=(kinds.BrokenTasks(tasks=("x",), count=1),)
+    )
+    result = benchmark(worse("pass@1", "a"), worse("pass@2", "x"), named)
+    assert names(result) == ["a"]
+
+
 def test_three_tasks_are_shown_and_as_many_as_are_asked_for():
     result = benchmark(worse("pass@1", "a", "b", "c", "d"))
     assert [found.task for found in worse_tasks(result)] == ["a", "b", "c"]
@@ -281,16 +297,20 @@ def test_tasks_of_several_agents_are_named_by_them():
 
 
 def test_an_excerpt_has_neither_the_prompt_nor_the_judge_s_reason():
-    shown = flip("t", (1.0,), (0.0,))
+    shown = structs.replace(
+        flip("t", (1.0,)),
+        reference="a\nb",
+        now=(Attempt(0, 0.0, "x" * 40 + "y" * 40),),
+    )
     result = benchmark(worse("pass@1", "t", "u"), flips=(shown,))
     first, second = task_excerpts(result, 2)
     assert first == WorseTask(
         agent="agent",
         task="t",
         rewards="2/2 -> 0/2",
-        expected="reference of t",
+        expected="a b",
         was="was 0",
-        now="now 0",
+        now=f"{'x' * 28}...{'y' * 28}",
         has_answers=True,
     )
     assert second == WorseTask(agent="agent", task="u", rewards="2/2 -> 0/2")

@@ -140,7 +140,6 @@ def test_a_narrow_terminal_has_no_tasks_and_no_rollouts():
 def test_titles_and_notes_are_broken_in_a_narrow_terminal():
     written = lines(POWER, width=20)
     assert written[:2] == ["a::math, by its", "      rollouts"]
-    assert written[-1].startswith("  ")
-    assert all(len(line) <= 40 for line in written)
     note = written[written.index("") + 1 :]
+    assert note[:2] == ["detects: the", "  smallest drop that"]
     assert " ".join(line.strip() for line in note) == NOTE

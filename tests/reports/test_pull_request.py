@@ -9,12 +9,12 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from reports.records import above, below, benchmark, run
+from reports.records import above, below, benchmark, compared, run
 
+from pytest_evalmetrics.reports import pull_request
 from pytest_evalmetrics.reports.pull_request import comment_of, main
 from pytest_evalmetrics.reports.report_json import report_document
 
-LIMIT = 65_536  # characters of a comment on GitHub
 MARKER = "<!-- pytest-evalmetrics: evals -->"
 
 
@@ -115,14 +115,45 @@ def length(text):
     return len(text.encode("utf-16-le")) // 2
 
 
-def test_a_comment_that_github_would_refuse_is_cut_between_lines():
-    text = comment({"a": many(30, "🙂" * 4_000)})
-    assert LIMIT - 2_000 < length(text) <= LIMIT
-    assert text.endswith(
-        "|\n\nThe rest is on the summary page of the run.\n\n"
-        "[run and artifacts](https://r.org)"
-    )
-    assert "\n<details>\n\nThe rest" not in text
+WITH_FOLD = report_of(benchmark(compared(), above("pass@2"), name="🙂" * 30))
+REST = (
+    "The rest is on the summary page of the run.\n\n[run and artifacts](https://r.org)"
+)
+
+
+AGAIN = f"- again: <code>pytest 'a.yaml::{'🙂' * 30}'</code>"
+ROW = rf"| ✅ | {'🙂' * 30} | pass@2 | 0.5000 (0.4000 to 0.6000) | \>= 0.4 |"
+
+
+@pytest.mark.parametrize(
+    ("most", "last"),
+    [
+        (1_675, f"{ROW}\n\n</details>"),
+        (1_555, "| --- | --- | --- | --- | --- |\n\n</details>"),
+        # a fold with nothing in it is not begun
+        (1_475, AGAIN),
+        (1_245, "┊ │\n\n</pre>"),
+    ],
+)
+def test_what_is_open_where_a_comment_is_cut_is_closed(monkeypatch, most, last):
+    monkeypatch.setattr(pull_request, "_MOST", most)
+    text = comment({"a": WITH_FOLD})
+    assert length(text) <= most
+    assert text.endswith(f"{last}\n\n{REST}")
+
+
+def test_a_comment_that_fits_to_the_last_character_is_whole(monkeypatch):
+    whole = comment({"a": WITH_FOLD})
+    # beside the room for saying that it was cut, and without a line's end
+    most = length(whole) + 400 - 1
+    monkeypatch.setattr(pull_request, "_MOST", most)
+    assert comment({"a": WITH_FOLD}) == whole
+    monkeypatch.setattr(pull_request, "_MOST", most - 1)
+    assert comment({"a": WITH_FOLD}).endswith(f"</details>\n\n{REST}")
+
+
+def test_a_comment_is_as_long_as_github_takes():
+    assert pull_request._MOST == 65_536
 
 
 # -- GitHub ----------------------------------------------------------------------------------
@@ -182,7 +213,7 @@ RUNS = "actions/workflows/my%20evals.yml/runs"
 
 @pytest.fixture
 def workflow(monkeypatch):
-    reference = "me/it/.github/workflows/my evals.yml@refs/heads/main"
+    reference = "me/it/.github/workflows/my evals.yml@refs/heads/a@b"
     monkeypatch.setenv("GITHUB_WORKFLOW_REF", reference)
 
 

@@ -31,13 +31,13 @@ _LONG: Final = 5  # least ids that show to be tasks
 
 
 class GroupKind(Enum):
-    """What lists or objects of rows that stand side by side are."""
+    """What lists or objects of rows that stand side by side are, as messages name them."""
 
-    NONE = "none"
+    NONE = ""
     RUNS = "runs"  # of several agents, at the same tasks
     SUBSETS = "subsets"  # of the tasks
     TASKS = "tasks"  # with their attempts
-    UNKNOWN = "unknown"  # tasks with their attempts, or subsets with the same few tasks
+    UNKNOWN = "groups"  # tasks with their attempts, or subsets with the same few tasks
 
 
 def kind_of_groups(values: Sequence[JsonValue]) -> GroupKind:

@@ -49,7 +49,7 @@ def _share_a_field(values: Sequence[Mapping[str, JsonValue]]) -> bool:
     fields = Counter(chain.from_iterable(values))
     if not fields:
         return False
-    _, count = fields.most_common(1)[0]
+    count = max(fields.values())
     if len(values) < _LONG:
         return count == len(values)
     return count >= _MOST * len(values)

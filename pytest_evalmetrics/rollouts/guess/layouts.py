@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
+from enum import Enum, auto
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -37,10 +37,10 @@ _EXAMINED: Final = 1000  # rows
 class ListKind(Enum):
     """What lists of tasks in other objects are, by the names of the lists."""
 
-    NONE = "none"  # the lists hold no tasks
-    SUBSETS = "subsets"
-    RUNS = "runs"
-    UNKNOWN = "unknown"
+    NONE = auto()  # the lists hold no tasks
+    SUBSETS = auto()
+    RUNS = auto()
+    UNKNOWN = auto()
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -173,8 +173,7 @@ def _of_value(
 def _group(
     kind: GroupKind, names: Sequence[str], level: int, rows: str, keyed: str | None
 ) -> Layout:
-    what = "groups" if kind is GroupKind.UNKNOWN else kind.value
-    reason = f"rows: those of the {what} {listed(names, _SHOWN)}"
+    reason = f"rows: those of the {kind.value} {listed(names, _SHOWN)}"
     return Layout(reason=reason, level=level, rows=rows, keyed=keyed, kind=kind)
 
 
@@ -270,10 +269,10 @@ def _rewards_of_lists(value: Mapping[str, JsonValue]) -> dict[str, float | None]
     for name, ids in value.items():
         if not isinstance(ids, list) or not all(type(id_) in (int, str) for id_ in ids):
             continue
-        word = name.removesuffix("_ids").replace("_", " ").lower()
+        word = name.removesuffix("_ids")
         worth = meaning(word)
         if worth.is_known:
             rewards[name] = worth.points
-        elif word.startswith("empty"):
+        elif word.lower().startswith("empty"):
             rewards[name] = 0.0
     return rewards if {0, 1} <= set(rewards.values()) else {}

@@ -161,7 +161,6 @@ _BAD: Final = [
     "reprovada",
     "reprovado",
     "reprobado",
-    "non superato",
     "errato",
     "errata",
     "nie",
@@ -181,12 +180,16 @@ _BAD: Final = [
     "gezakt",
     "nej",
     "underkänd",
+    "fel",
     "feil",
+    "nei",
     "forkert",
     "väärin",
+    "ei",
     "špatně",
     "helytelen",
     "nem",
+    "nu",
     "incorect",
     "greșit",
     "ні",
@@ -199,6 +202,7 @@ _BAD: Final = [
     "नहीं",
     "गलत",
     "salah",
+    "sai",
     "不合格",
     "실패",
     "未通过",
@@ -225,7 +229,7 @@ _NOT_JUDGED: Final = (
         "na",
         "",
     ),
-    *("incomplete", "missing", "none", "null", "nan", "cancelled", "canceled", "-"),
+    *("incomplete", "missing", "none", "null", "nan", "cancelled", "canceled"),
     *("n.a", "#n/a", "\u2013", "\u2014", "not applicable", "not judged", "not graded"),
     *("not evaluated", "not scored", "not run"),
 )
@@ -278,21 +282,25 @@ class Meaning(msgspec.Struct, frozen=True):
 
 def meaning(text: str) -> Meaning:
     """Look up a word, or one with a negation such as ``not passed``."""
-    word = text.replace(_EMOJI_STYLE, "").strip().rstrip(".!").casefold()
-    negation, _, rest = word.replace("_", " ").replace("-", " ").partition(" ")
+    word = _normal_form(text)
+    negation, _, rest = word.partition(" ")
+    is_not_judged = word in _NOT_JUDGED
     points: float | None = None
-    is_known = word in _NOT_JUDGED
     for value, words in ((1.0, _GOOD), (0.0, _BAD), (0.5, _HALF)):
         if word in words:
             points = value
-            is_known = True
-    if not is_known and negation in _NEGATIONS and rest in _GOOD:
+    if negation in _NEGATIONS and rest in _GOOD:
         points = 0.0
-        is_known = True
     return Meaning(
         points=points,
-        is_known=is_known,
-        is_not_judged=word in _NOT_JUDGED,
+        is_known=is_not_judged or points is not None,
+        is_not_judged=is_not_judged,
         is_status=word in _STATUS,
         is_either_way=word in _EITHER_WAY,
     )
+
+
+def _normal_form(text: str) -> str:
+    """Write a word in lower case, with blanks between its parts: ``not run`` for ``NOT_RUN``."""
+    word = text.replace(_EMOJI_STYLE, "").casefold().replace("_", " ").replace("-", " ")
+    return word.strip().rstrip(".!")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Final
 
 import yaml
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _MARK: Final = "\0open"  # in the YAML's text, until it is replaced
+_quoted = re.compile(r"""'([^']|'')*'|"([^"\\]|\\.)*\"""").match
 
 
 class _OpenValue(str):
@@ -80,10 +82,10 @@ def draft_lines(
 def _key(line: str) -> str:
     """Return the key of a line, without its quotes."""
     text = line.strip(" -")
-    quote = text[:1]
-    if quote in ("'", '"'):
-        return text[1:].partition(f"{quote}:")[0]
-    return text.partition(":")[0]
+    quoted = _quoted(text)
+    if quoted is None:
+        return text.partition(":")[0]
+    return str(yaml.safe_load(quoted[0]))
 
 
 def _with_open_values(value: JsonValue) -> JsonValue:

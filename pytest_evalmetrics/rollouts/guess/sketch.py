@@ -29,7 +29,9 @@ def sketch(value: JsonValue, levels: int = _LEVELS) -> str:
     if isinstance(value, list):
         if not value:
             return "[]"
-        return f"[{sketch(value[0], levels)}, of {many(len(value), 'value')}]"
+        count = many(len(value), "value")
+        first = sketch(value[0], levels)
+        return f"[{first}, of {count}]" if first else f"[{count}]"
     return ""
 
 

@@ -375,3 +375,236 @@ def test_what_is_a_verdict_by_its_name(path):
 )
 def test_how_likely_a_name_is_that_of_a_task(path, name):
     assert field_names.task_name(path) is name
+
+
+# -- the vocabulary ----------------------------------------------------------------------------
+
+REWARDS = (
+    "score scores success successful quality judgement mse rmse toxicity hallucination richtig "
+    "punkte correcto puntuacion correto acertou ocena вердикт uitslag goed oikein relevancy "
+    "relevance graded rating return rewards"
+)
+NO_REWARDS = (
+    "id ids repeats sample tokens token timestamp date runtime walltime top max has enabled "
+    "retries retry offset page gold target ts"
+)
+ANSWERS = "answer answers predicted pred choices guess label output risposta extracted options"
+TASKS = "task problem puzzle exercise exercice q question"
+ATTEMPTS = "trial trace log job dialogue thread project dataset submission uuid author rollout worker"
+OUTPUTS = "answer answers predictions pred raw comment antwort respuesta date time contexts split"
+
+
+@pytest.mark.parametrize("name", REWARDS.split())
+def test_a_number_with_the_name_of_a_verdict_may_be_the_reward(name):
+    assert field_names.reward_name(f"row.{name}") <= field_names.RewardName.VERDICT
+
+
+@pytest.mark.parametrize(
+    "holder",
+    ["score", "metrics", "rewards", "grading", "evaluation", "evaluations", "eval"],
+)
+def test_a_number_in_an_object_of_verdicts_may_be_the_reward(holder):
+    for path in (f"{holder}.tone", f"run.{holder}.tone", f"{holder}.of.tone"):
+        assert field_names.reward_name(path) is field_names.RewardName.VERDICT
+
+
+@pytest.mark.parametrize("name", [*NO_REWARDS.split(), *ANSWERS.split(), *"snkpti"])
+def test_a_number_with_another_telling_name_is_no_reward(name):
+    assert field_names.reward_name(f"row.{name}") is field_names.RewardName.NEVER
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        "usage",
+        "config",
+        "timing",
+        "timings",
+        "limits",
+        "environment",
+        "request",
+        "tools",
+    ],
+)
+def test_a_number_among_settings_is_no_reward(holder):
+    name = field_names.reward_name(f"{holder}.score")
+    assert name is field_names.RewardName.NEVER
+
+
+@pytest.mark.parametrize("name", ["status", "state", "finish_it", "phase", "stage"])
+def test_how_a_run_went_is_no_reward(name):
+    assert field_names.reward_name(name) is field_names.RewardName.NEVER
+    assert field_names.is_status(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "verdict",
+            "judgement",
+            "value",
+            "winner",
+            "preference",
+            "correctness",
+            "pass",
+        ),
+        *("esito", "wynik", "sonuç", "resultaat"),
+    ],
+)
+def test_texts_by_such_a_name_may_be_verdicts(name):
+    assert field_names.may_hold_a_verdict_in_words(name)
+
+
+@pytest.mark.parametrize("name", ["passed", "won", "wins", "accepted", "correctes"])
+def test_a_whole_number_by_such_a_name_may_count(name):
+    assert field_names.may_be_a_count(name)
+
+
+@pytest.mark.parametrize("name", ["max", "maximum", "possible", "available", "of", "n"])
+def test_a_number_by_such_a_name_may_be_a_maximum(name):
+    assert field_names.is_maximum(name)
+
+
+@pytest.mark.parametrize("name", ["max_token", "max_tokens", "max_ms", "max_seconds"])
+def test_the_most_of_a_cost_is_no_maximum(name):
+    assert not field_names.is_maximum(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["sem", "ci", "ci95", "acc_std_err", "standard_error", "std_error"]
+)
+def test_a_number_by_such_a_name_may_be_an_error_of_a_mean(name):
+    assert field_names.is_error_of_a_mean(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        *(("lower_is_better", True), ("higher_better", True), ("larger_better", True)),
+        *(("smaller_better", True), ("maximize", True), ("minimise", True)),
+        *(("direction", True), ("objective", True), ("better", False)),
+    ],
+)
+def test_a_field_may_say_which_way_is_better(name, says):
+    assert field_names.says_direction(name) is says
+
+
+@pytest.mark.parametrize(
+    "name", ["n_tasks", "num_effective", "number_original", "total_docs", "count_rows"]
+)
+def test_a_number_by_such_a_name_may_count_tasks(name):
+    assert field_names.counts_tasks(name)
+
+
+@pytest.mark.parametrize("name", TASKS.split())
+def test_an_id_by_such_a_name_is_a_task_s(name):
+    assert field_names.task_name(f"{name}_id") is field_names.TaskName.OWN
+
+
+@pytest.mark.parametrize(
+    "name", ["qid", "tid", "taskid", "testcase", "aufgabe", "case"]
+)
+def test_a_field_by_such_a_name_is_the_task(name):
+    assert field_names.task_name(name) is field_names.TaskName.OWN
+
+
+@pytest.mark.parametrize("name", ATTEMPTS.split())
+def test_an_id_by_such_a_name_is_no_task_s(name):
+    assert field_names.task_name(f"{name}_id") is field_names.TaskName.NEVER
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "ids", "index", "idx", "key", "no", "nr", "uid"]
+)
+def test_a_number_by_such_a_name_is_an_id(name):
+    assert field_names.task_name(f"task_{name}") is field_names.TaskName.OWN
+
+
+@pytest.mark.parametrize(
+    ("name", "judged"),
+    [
+        ("ticket_id", "OTHER_ID"),
+        ("ticket_key", "OTHER_ID"),
+        ("ticket_no", "UNKNOWN"),
+        ("id", "PLAIN_ID"),
+        ("key", "PLAIN_ID"),
+        ("question", "QUESTION"),
+        ("pergunta", "QUESTION"),
+        ("name", "TITLE"),
+        ("label", "TITLE"),
+    ],
+)
+def test_how_much_a_name_says_for_a_task(name, judged):
+    assert field_names.task_name(name) is field_names.TaskName[judged]
+
+
+@pytest.mark.parametrize("name", OUTPUTS.split())
+def test_a_text_by_such_a_name_came_of_an_attempt(name):
+    assert field_names.is_output(name)
+    assert field_names.task_name(name) is field_names.TaskName.NEVER
+
+
+@pytest.mark.parametrize("name", ["sample", "attempt", "seed", "try", "iteration", "k"])
+def test_a_number_by_such_a_name_is_that_of_an_attempt(name):
+    assert field_names.is_sample(name)
+
+
+@pytest.mark.parametrize("name", ["step", "timestep", "turn", "frame", "move"])
+def test_a_number_by_such_a_name_is_that_of_a_step(name):
+    assert field_names.is_step_number(name)
+
+
+@pytest.mark.parametrize("name", ["model", "agent", "engine", "modell"])
+def test_a_text_by_such_a_name_is_the_agent(name):
+    assert field_names.is_agent(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["subset", "split", "suite", "benchmark", "topic", "sprache", "turn"]
+)
+def test_a_field_by_such_a_name_is_a_part_of_a_benchmark(name):
+    assert field_names.is_group(name)
+
+
+@pytest.mark.parametrize("name", ["difficulty", "size", "length", "style", "version"])
+def test_a_field_by_such_a_name_describes_a_task(name):
+    assert field_names.describes_task(name)
+
+
+@pytest.mark.parametrize("name", ["by", "per", "pro", "nach"])
+def test_an_object_by_such_a_name_has_parts_as_keys(name):
+    assert field_names.is_by_subset(f"{name}_subject")
+
+
+@pytest.mark.parametrize(
+    "name", ["metric", "scorer", "name", "judge", "criterion", "dimension"]
+)
+def test_a_text_by_such_a_name_is_that_of_a_score(name):
+    assert field_names.is_metric(name)
+
+
+PARTS = "message logs log passage passages trajectory action actions files checks check components"
+OF_ATTEMPTS = "attempts generations completions epochs tries predictions"
+OF_TASKS = "tasks tests testcases prompts entries fragen"
+OF_SUBSETS = "suites subjects groups domains datasets classes"
+OF_RUNS = "runs iterations models systems"
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (PARTS, field_names.lists_parts),
+        (OF_ATTEMPTS, field_names.lists_attempts),
+        (OF_TASKS, field_names.lists_tasks),
+        (OF_SUBSETS, field_names.lists_subsets),
+        (OF_RUNS, field_names.lists_runs),
+    ],
+)
+def test_what_a_list_holds_by_its_name(names, says):
+    assert [name for name in names.split() if not says(name)] == []
+
+
+@pytest.mark.parametrize("name", ["score_1", "rating_2", "outcome_3", "ok_1", "trial1"])
+def test_a_numbered_verdict_is_an_attempt(name):
+    assert field_names.stem_of_attempts(name) is not None

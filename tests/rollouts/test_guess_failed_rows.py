@@ -39,6 +39,11 @@ def test_a_zero_beside_an_error_in_its_object_is_missing():
     assert scores_of(rows, "cost") == [0, 1]
 
 
+def test_a_zero_beside_an_error_deep_in_a_row_is_missing():
+    rows = [{"run": {"grade": {"score": 0, **TIMEOUT}}}] * 2
+    assert scores_of(rows, "run.grade.score") == [None, None]
+
+
 def test_other_values_beside_an_error_are_kept():
     rows = [{"score": value, **TIMEOUT} for value in (0.5, "", None, 1)]
     assert scores_of(rows, "score") == [0.5, "", None, 1]

@@ -84,6 +84,11 @@ def test_a_summary_is_gated_by_its_name_and_its_reward(folder):
     )
 
 
+def test_a_summary_with_verdicts_is_gated_by_those(folder):
+    error = refused_document(folder, {"model": "m", "n": 3.5, "scores": [1, 0]})
+    assert error.hint.endswith("such as --task model --reward scores")
+
+
 @pytest.mark.parametrize("document", [{"accuracy": 0.5}, {"model": "m", "n": "x"}])
 def test_a_summary_without_a_name_or_a_number_is_gated_in_python(folder, document):
     assert refused_document(folder, document).hint == SUMMARY + IN_PYTHON
@@ -215,6 +220,13 @@ def test_the_last_key_is_no_total(folder):
     document = {f"q{n}": n / 8 for n in range(5)}
     error = refused_document(folder, {**document, "mean": 0.25})
     assert error.message == "the last row, id: mean, looks like a total of the others"
+
+
+def test_a_word_of_a_total_beside_keys_is_none(folder):
+    parts = ("easy", "hard", "all")
+    rows = {f"q{n}": {"part": parts[n], "score": n / 8} for n in range(3)}
+    folder.json(rows, "r.json")
+    assert propose("r.json", folder.path).spec.keyed == "id"
 
 
 def test_a_total_is_found_where_the_task_is_not_clear(folder):
@@ -350,13 +362,13 @@ def test_the_words_of_a_reward_are_shown_with_their_worth(folder):
     assert "verdict" in error.message or "reward" in error.message
 
 
-def test_the_words_of_another_score_are_all_left_open(folder):
-    rows = [{"task": n, "tone": ("warm", "cold")[n % 2], "r": 1.0} for n in range(4)]
+def test_the_words_of_another_score_are_shown_with_their_worth(folder):
+    rows = [{"task": n, "tone": ("good", "bad")[n % 2], "r": 1.0} for n in range(4)]
     folder.rows(rows)
     fields = {"task": "task", "reward": "r", "scores": {"voice": "tone"}}
     error = folder.refused("runs.jsonl", scores=["voice"], fields=fields)
     assert error.hint == (
-        "say what its words are worth, under rollouts: map: {voice: {cold: ?, warm: ?}}"
+        "say what its words are worth, under rollouts: map: {voice: {bad: 0, good: 1}}"
     )
 
 
@@ -364,6 +376,25 @@ def test_the_words_of_a_score_without_a_path_are_those_of_its_field(folder):
     folder.rows([{"task": n, "tone": ("warm", "cold")[n % 2]} for n in range(4)])
     error = folder.refused("runs.jsonl", scores=["tone"], fields={"task": "task"})
     assert error.hint.endswith("map: {tone: {cold: ?, warm: ?}}")
+
+
+def test_the_keys_are_written_on_one_line(folder):
+    name = f"question_{'x' * 90}_id"
+    folder.rows([{name: f"q{n}", "score": n / 8} for n in range(4)])
+    error = folder.refused("runs.jsonl", scores=["reward"])
+    assert error.hint == (
+        f"write under rollouts: fields: {{task: {name}, reward: score}}"
+    )
+
+
+def test_an_open_word_is_asked_about_below_the_keys(folder):
+    words = ("pass", "fail", "unclear")
+    folder.rows([{"question_id": n, "verdict": words[n % 3]} for n in range(6)])
+    assert folder.refused("runs.jsonl", scores=["reward"]).hint == (
+        "write under rollouts: fields: {task: question_id, reward: verdict}, map: {reward: "
+        "{fail: 0, pass: 1, unclear: ?}}\n"
+        "  unclear: its worth: a number, or null if nobody judged"
+    )
 
 
 def test_the_keys_are_written_in_all_letters(folder):

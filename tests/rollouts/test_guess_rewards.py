@@ -185,6 +185,7 @@ def test_words_have_no_sentinel():
     [
         ("verdict", ["Pass", "fail"], {"Pass": 1, "fail": 0}),
         ("verdict", ["pass", None, "n/a"], {"n/a": None, "pass": 1}),
+        ("verdict", ["fail", "meh"], {"fail": 0, "meh": OPEN}),
         ("verdict", ["yes", True, "no"], {"no": 0, "true": 1, "yes": 1}),
         ("failed", ["yes", "no"], {"no": 1, "yes": 0}),
         ("failed", ["passed", "yes"], {"passed": 1, "yes": 0}),
@@ -389,6 +390,11 @@ def test_equal_fields_are_one_reward():
     assert (choice.chosen.path, choice.candidates) == ("score", ())
 
 
+def test_a_field_after_equal_ones_is_another_reward():
+    rows = [{"score": n % 2, "accuracy": n % 2, "rating": n / 8} for n in range(4)]
+    assert reward_of(rows).question == ("score (0/1, 50 % are 1) or rating (0..0.375)?")
+
+
 @pytest.mark.parametrize(
     ("name", "values", "has_direction"),
     [
@@ -461,6 +467,11 @@ def test_a_score_whose_direction_varies_is_asked_about():
         "score (better as lower_is_better says, which varies: select rows with where:) or "
         "lower_is_better (0/1, 50 % are 1)?"
     )
+
+
+def test_a_score_in_an_object_whose_direction_varies_is_asked_about():
+    rows = [{"run": {"score": n / 8, "lower_is_better": n > 1}} for n in range(4)]
+    assert "as run.lower_is_better says" in reward_of(rows).question
 
 
 @pytest.mark.parametrize(
@@ -536,8 +547,8 @@ def test_a_reward_beside_attempts_is_chosen():
         pytest.param({"run1": 2e9, "run2": 2e9}, (), id="times"),
         pytest.param({"run1": "pass", "run2": "ok"}, ("run1", "run2"), id="words"),
         pytest.param(
-            {"run1": 1, "run2": 0, "seed1": 1, "seed2": 1, "seed3": 0},
-            ("seed1", "seed2", "seed3"),
+            {"run1": 1, "run2": 0, "run3": 1, "seed1": 1, "seed2": 1},
+            ("run1", "run2", "run3"),
             id="the most",
         ),
     ],

@@ -217,6 +217,39 @@ def test_a_question_that_each_model_words_itself_is_the_content():
     assert task_of(rows).content == "question"
 
 
+def test_the_reason_names_two_other_choices():
+    rows = [
+        {"question_id": n, "id": f"a{n}", "key": f"b{n}", "name": f"c{n}"}
+        for n in range(4)
+    ]
+    assert task_of(rows).reason.endswith("; or id, key")
+
+
+def test_the_question_names_two_other_choices():
+    rows = [
+        {"id": n % 4, "key": n % 4, "question": f"q{n}", "topic_id": n % 4}
+        for n in range(8)
+    ]
+    assert task_of(rows).question == "topic_id (not unique) or id or key?"
+
+
+def test_four_names_of_attempts_are_shown():
+    choice = task_of_groups(
+        GroupKind.TASKS, "id", groups([f"run{n}" for n in range(6)])
+    )
+    assert choice.reason.endswith("attempts: run0, run1, run2, run3 and 2 more")
+
+
+def test_four_words_that_tell_rows_apart_are_shown():
+    choice = task_of(judged("judge", "abcdef"))
+    assert "judge (a, b, c, d and 2 more)" in choice.question
+
+
+def test_four_values_that_recur_are_shown():
+    choice = task_of(counted("rep", "abcdef" * 3))
+    assert "goes through a, b, c, d and 2 more again and again" in choice.reason
+
+
 def test_several_questions_of_a_task_are_no_content():
     rows = [
         {"question_id": f"q{n // 2}", "question": f"Why {n}?", "seed": n % 2}
@@ -287,6 +320,11 @@ def test_ids_that_differ_in_case_alone_are_asked_about():
         "question_id if 'q1' and 'Q1' are two tasks; else make them one"
     )
     assert choice.is_open
+
+
+def test_other_ids_are_shown_in_their_letters():
+    choice = task_of([{"question_id": id_} for id_ in ("\u00c4", "\u00e4")])
+    assert choice.reason == "task: not clear, question_id has '\u00c4' and '\u00e4'"
 
 
 def test_accents_that_look_the_same_are_shown_by_their_codes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from enum import IntEnum
+from enum import IntEnum, auto
 from itertools import chain
 from typing import Final
 
@@ -13,22 +13,22 @@ from pytest_evalmetrics.rollouts.name_words import last_part, word_set, words_of
 class RewardName(IntEnum):
     """How much a name says for a number being the reward; the most first."""
 
-    REWARD = 0  # the field is called reward
-    VERDICT = 1  # correct, score, f1 ...
-    UNKNOWN = 2
-    NEVER = 3  # an id, a time, a count, a setting ...
+    REWARD = auto()  # the field is called reward
+    VERDICT = auto()  # correct, score, f1 ...
+    UNKNOWN = auto()
+    NEVER = auto()  # an id, a time, a count, a setting ...
 
 
 class TaskName(IntEnum):
     """How much a name says for a value being the id of a task; the most first."""
 
-    OWN = 0  # question_id, task ...
-    OTHER_ID = 1  # ticket_id
-    PLAIN_ID = 2  # id, index
-    QUESTION = 3  # the question itself
-    TITLE = 4  # name, title
-    UNKNOWN = 5
-    NEVER = 6  # trace_id, answer ...
+    OWN = auto()  # question_id, task ...
+    OTHER_ID = auto()  # ticket_id
+    PLAIN_ID = auto()  # id, index
+    QUESTION = auto()  # the question itself
+    TITLE = auto()  # name, title
+    UNKNOWN = auto()
+    NEVER = auto()  # trace_id, answer ...
 
 
 _REWARD: Final = word_set("reward rewards return")
@@ -183,7 +183,7 @@ _numbered = re.compile(r"([^\W\d_]+)[\s_-]*\d+").fullmatch
 
 
 def _parts_above(path: str) -> list[str]:
-    parts = [part for part in path.split(".")[:-1] if part != "_parent"]
+    parts = path.split(".")[:-1]
     return list(chain.from_iterable(map(words_of, parts)))
 
 

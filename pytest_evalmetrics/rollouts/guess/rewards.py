@@ -373,8 +373,6 @@ def _counts_tasks(column: SeenColumn) -> bool:
 
 def _bounds(column: SeenColumn, reward: RewardCandidate) -> bool:
     """Check whether each score is at most the number in another field, and some are that."""
-    if len(column.values) != len(reward.values):
-        return False
     pairs = [
         (score, most)
         for score, most in zip(reward.values, column.values, strict=True)

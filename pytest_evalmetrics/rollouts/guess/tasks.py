@@ -454,8 +454,7 @@ def _with_attempts(
     if agent is not None:
         by_agent.append(agent)
     sample = _sample(rows, by_agent, task)
-    is_apart = rows.are_apart([task]) or rows.are_apart(by_agent)
-    if is_apart or sample is not None:
+    if rows.are_apart(by_agent) or sample is not None:
         return (task,), sample
     parts = _further_parts(rows, by_agent)
     if parts:
@@ -623,6 +622,4 @@ def _agent(rows: _Rows) -> str | None:
 
 
 def _asks(column: SeenColumn) -> bool:
-    return (
-        is_question(column.path) and column.are_texts and last_part(column.path) != ""
-    )
+    return is_question(column.path) and column.are_texts

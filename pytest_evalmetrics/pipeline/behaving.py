@@ -181,7 +181,7 @@ def _chosen(table: RolloutTable, most: int, *, of: int) -> NDArray[np.bool_]:
     if contents is not None:
         keys = [held or key for held, key in zip(contents, keys, strict=True)]
     digests = [blake2b(key, digest_size=8).digest() for key in keys]
-    return np.array([int.from_bytes(digest, "big") <= level for digest in digests])
+    return np.array([int.from_bytes(digest) <= level for digest in digests])
 
 
 def _own_features(benchmark: Benchmark, spec: BehaviourSpec) -> list[OwnFeature]:

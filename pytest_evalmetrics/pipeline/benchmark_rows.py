@@ -823,9 +823,8 @@ def _telling_rows(table: RolloutTable, task: int, reward: str) -> list[int]:
     span = list(range(int(table.offsets[task]), int(table.offsets[task + 1])))
     if len(span) <= _ATTEMPTS:
         return span
+    # a task that changed has a reward on both sides
     rewards = table.scores[reward][span]
-    if np.isnan(rewards).all():
-        return span[:_ATTEMPTS]
     extremes = [span[int(np.nanargmax(rewards))], span[int(np.nanargmin(rewards))]]
     chosen = dict.fromkeys((*extremes, *span))
     return sorted(list(chosen)[:_ATTEMPTS])

@@ -1,6 +1,7 @@
 """What agents do, observed in rows, kept in a baseline and compared: without a pytest run."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from pytest_evalmetrics.model.gate_notes import (
     UnreadTranscripts,
 )
 from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 from pytest_evalmetrics.pipeline import behaving, loading
 
@@ -118,11 +120,13 @@ def test_agents_are_observed_each_on_its_own(tmp_path):
 
 def test_very_many_rollouts_are_observed_in_the_same_part_of_their_tasks(tmp_path):
     rows = [row(task, 0, []) for task in range(8_000)]
-    (table,) = observed(tmp_path, rows).tables.values()
-    (again,) = observed(tmp_path, rows[::-1]).tables.values()
+    few = [one | {"agent_ref": {"name": "small"}} for one in rows[:20]]
+    tables = observed(tmp_path, [*rows, *few]).tables
+    again = observed(tmp_path, [*few, *rows[::-1]]).tables
     # 6,000 of 8,000, by a hash: two standard deviations are 77
-    assert len(table) == pytest.approx(6_000, abs=100)
-    assert set(again.tasks) == set(table.tasks)
+    assert len(tables["agent"]) == pytest.approx(6_000, abs=100)
+    assert set(again["agent"].tasks) == set(tables["agent"].tasks)
+    assert len(tables["small"]) == 20
 
 
 def test_answers_are_kept_of_half_as_many_rollouts(tmp_path):
@@ -137,6 +141,52 @@ def test_rules_are_checked_in_all_of_very_many_rollouts(tmp_path):
     rows = [row(task, 0, []) for task in range(6_001)]
     (table,) = observed(tmp_path, rows, "{tools: {forbid: [search]}}").tables.values()
     assert len(table) == 6_001
+
+
+class Texts:
+    """A distance that keeps answers as they are."""
+
+    keeps_texts = True
+
+    def kept(self, answer):
+        return answer
+
+
+class Scoring:
+    """The rows of a benchmark that scored some answers."""
+
+    def __init__(self, answers):
+        self._answers = answers
+
+    def hide(self, text):
+        return text.replace("s3cr3t", "***")
+
+    def as_scored(self, wanted):
+        for at, answer in enumerate(self._answers):
+            if at in wanted:
+                item = {"question": f"{at}?"}
+                yield Row(at, "", at, 0, item, {"output_text": answer}, "x:1"), None
+
+
+def test_answers_of_this_run_are_observed_and_kept_without_keys():
+    answers = ["It is booked.", "The key is s3cr3t."]
+    order = np.arange(2)
+    table = RolloutTable(
+        agents=("agent",),
+        agent=np.zeros(2, np.int32),
+        tasks=("a", "b"),
+        task=order,
+        sample=np.zeros(2, np.int64),
+        scores={},
+        read_as=order[::-1].copy(),
+    )
+    loaded = SimpleNamespace(table=table)
+    rows = SimpleNamespace(prepared=SimpleNamespace(scoring=Scoring(answers)))
+    means = behaving.BehaviourMeans((), Texts())
+    spec = SimpleNamespace(has_rules=False)
+    observed_answers = behaving.observe(loaded, rows, spec, means)
+    kept = texts_of(observed_answers.tables["agent"], "answer")
+    assert kept == ["The key is ***.", "It is booked."]
 
 
 # -- features and distances that are not built in --------------------------------------------

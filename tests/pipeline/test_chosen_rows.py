@@ -214,7 +214,10 @@ def test_kept_rows_are_in_the_order_of_the_table():
 def test_rows_that_are_not_those_of_the_baseline_are_refused(data, words):
     with pytest.raises(BaselineError, match=words) as raised:
         kept_rows(data, kept()[1], {"a": table_of([1, 1, 1])})
-    assert "restore it from version control" in raised.value.hint
+    assert raised.value.hint == (
+        "restore it from version control, or record a new baseline with "
+        "`pytest --evalmetrics-update`"
+    )
 
 
 def test_rows_of_other_tasks_are_refused():

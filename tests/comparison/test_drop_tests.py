@@ -464,3 +464,10 @@ def test_the_share_of_a_drop_by_task_is_kept_for_the_adjustment():
     over_reference = make_pair([[1.0] * 8] * 40, [[0.5]] * 10 + [[0.9]] * 30)
     comparison = compared(over_reference, shares_error=True)
     assert comparison.influence == pytest.approx(comparison.damage)
+
+
+def test_thousands_of_tasks_in_few_clusters_have_a_p_below_any_number():
+    pair = make_pair([[1.0] * 4] * 4_400, [[0.0] * 4] * 4_400)
+    comparison = compared(pair, clusters=np.arange(4_400) // 1_100)
+    assert comparison.by_rollouts
+    assert comparison.test.log_p < -1_000

@@ -72,3 +72,33 @@ def test_an_improvement_that_all_tasks_share_does_not_deny_it():
 )
 def test_rollouts_that_never_differ_may_be_copies(before, now, copies):
     assert may_be_copies(make_pair(before, now)) is copies
+
+
+@pytest.mark.parametrize(
+    ("improved", "independence"),
+    [
+        # z of three tasks is 3.07 each: 28.2 - .46 * 33 is above 2.33 * sqrt(.87 * 33)
+        (8, Independence.CHURNING),
+        # 2.66 each: 21.2 - 15.2 is not
+        (7, Independence.SHOWN),
+    ],
+)
+def test_improvements_are_too_many_at_one_per_cent_of_what_rollouts_explain(
+    improved, independence
+):
+    still = [passes(5)] * 30
+    before = [passes(1)] * 3 + still
+    now = [passes(improved)] * 3 + still
+    assert shown(before, now) is independence
+
+
+def test_tasks_whose_rollouts_never_differ_expect_no_improvements():
+    before = [passes(1)] * 3 + [passes(5)] * 30
+    now = [passes(8)] * 3 + [passes(5)] * 30
+    same = [passes(10), passes(0)] * 100
+    assert shown(before + same, now + same) is Independence.CHURNING
+
+
+def test_tasks_that_broke_alike_are_not_all_flat_and_show_it():
+    # on each side rollouts differ, and both sides are the same
+    assert shown([passes(5)] * 10, [passes(5)] * 10) is Independence.SHOWN

@@ -127,3 +127,15 @@ def test_the_probability_of_t_is_that_of_scipy():
     differences = pair.baseline - pair.current
     expected = oracle.ttest_1samp(differences, 0, alternative="greater").pvalue
     assert compared(pair).test.p == pytest.approx(expected, rel=1e-9)
+
+
+def test_stated_noise_beside_several_runs_is_that_of_their_mean():
+    pair = flips(30, 5, 165)
+    runs = Runs((0.97, 0.98, 0.98, 0.99), pooled=True, more_rollouts=1.0, is_rate=True)
+    quiet = compared(pair)
+    by_tasks = quiet.drop / oracle.norm.isf(quiet.test.p)
+    noisy = compared(pair, runs=runs, run_noise=0.02, is_rate=True)
+    error = math.hypot(by_tasks, 0.02 * math.sqrt(1 + 1 / 4))
+    assert noisy.test.p == pytest.approx(oracle.norm.sf(noisy.drop / error), rel=1e-5)
+    assert noisy.run_sd == 0.02
+    assert noisy.runs == 4

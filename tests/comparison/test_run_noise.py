@@ -9,11 +9,13 @@ from scipy import integrate, stats
 
 from pytest_evalmetrics.comparison import (
     Runs,
+    RunScatter,
     lone_run,
     runs_of,
     with_run_noise,
     with_stated_noise,
 )
+from pytest_evalmetrics.comparison.run_noise import unseen_noise
 
 LEVEL = 0.95
 
@@ -329,3 +331,42 @@ def test_most_tasks_of_runs_show_how_they_differ_where_one_hung():
 def test_runs_of_a_rate_have_no_other_differences():
     pairs = [make_pair([[1.0], [0.0]], [[1.0], [1.0]]) for _ in range(3)]
     assert runs_of(pairs, pooled=True, is_rate=True).typical is None
+
+
+@pytest.mark.parametrize("is_rate", [True, False])
+def test_a_lone_run_knows_whether_it_is_a_rate(is_rate):
+    pair = make_pair([[1.0], [0.0]], [[1.0], [1.0]])
+    assert lone_run(pair, is_rate=is_rate).is_rate is is_rate
+    assert lone_run(pair).is_rate
+
+
+def test_the_runs_of_a_baseline_know_whether_they_are_of_a_rate():
+    pairs = [make_pair([[1.0], [0.0]], [[1.0], [1.0]])] * 2
+    assert runs_of(pairs, pooled=True, is_rate=True).is_rate
+    assert not runs_of(pairs, pooled=True, is_rate=False).is_rate
+
+
+def test_a_lone_run_keeps_what_shows_its_noise():
+    pair = make_pair([[1.0], [0.0]], [[1.0], [1.0]])
+    scatter = RunScatter(df=3, variance=0.01, se=0.1)
+    of_logs = RunScatter(df=3, variance=0.02, se=0.1)
+    lone = lone_run(pair, history=scatter, history_of_logs=of_logs, pool=(scatter,))
+    assert lone.values == (0.5,)
+    assert lone.pooled
+    assert (lone.history, lone.history_of_logs) == (scatter, of_logs)
+    assert lone.pool == (scatter,)
+
+
+# -- the drop of a lone run that noise would explain -------------------------------------
+
+
+def test_the_noise_that_would_explain_a_drop_is_what_the_level_leaves_beside_tasks():
+    log_p = float(stats.norm.logsf(4.0))
+    needed = 0.08 / stats.norm.isf(0.01)
+    expected = math.sqrt((needed**2 - 0.02**2) / 2)
+    assert unseen_noise(0.08, log_p, alpha=0.01) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("drop", "p"), [(-0.08, 1e-4), (0.0, 1e-4), (0.08, 0.01)])
+def test_a_drop_that_is_no_surprise_needs_no_noise_to_explain_it(drop, p):
+    assert unseen_noise(drop, math.log(p), alpha=0.01) == 0

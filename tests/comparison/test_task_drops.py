@@ -244,3 +244,11 @@ def test_a_break_of_one_task_alone_is_proven_by_enough_rollouts(rollouts, can):
     same = passes(rollouts, rollouts)
     pair = make_pair([passes(3, 3), same], [[1.0], same])
     assert could_prove(pair, ALPHA) is can
+
+
+def test_a_task_that_is_hardly_sure_enough_is_named():
+    # 13 of 20 rollouts pass, ten of them in the baseline
+    drops = drops_of([passes(10)], [passes(3)], independent=True)
+    expected = math.comb(13, 10) / math.comb(20, 10)
+    assert 0.75 * ALPHA < expected < ALPHA
+    assert math.exp(drops.broken[0].log_p) == pytest.approx(expected)

@@ -280,22 +280,21 @@ def _of_collapse(comparison: Comparison, p: float) -> Decision:
         least = min(least, comparison.p_tasks)
     is_proven = least * rule.benchmarks < rule.alpha
     if is_proven:
-        return _of_proven_collapse(comparison, least)
+        return _of_proven_collapse(comparison)
     if _is_hidden_by_runs(comparison):
         few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
         return _inconclusive(BlindGate(cause=few))
     return _of_unproven_collapse(comparison, least)
 
 
-def _of_proven_collapse(comparison: Comparison, p: float) -> Decision:
+def _of_proven_collapse(comparison: Comparison) -> Decision:
     """Fail, unless what proves the loss may count for less than it seems."""
     if comparison.blind is not None and _may_be_few_clusters(comparison):
         return Decision(Verdict.WARN, (BlindGate(cause=comparison.blind),))
-    if _may_prove(comparison):
+    independence = comparison.independence
+    if independence is None or independence.is_given or _lost_too_many(comparison):
         return Decision(Verdict.FAIL)
-    if comparison.independence is not None:
-        return _of_copied_collapse(comparison, comparison.independence)
-    return _of_unproven_collapse(comparison, p)
+    return _of_copied_collapse(comparison, independence)
 
 
 def _of_unproven_collapse(comparison: Comparison, p: float) -> Decision:
@@ -316,15 +315,12 @@ def _of_unproven_collapse(comparison: Comparison, p: float) -> Decision:
     return _inconclusive(reason)
 
 
-def _may_prove(comparison: Comparison) -> bool:
-    """Check whether a loss of everything may be proven by rollouts.
+def _lost_too_many(comparison: Comparison) -> bool:
+    """Check whether so many tasks lost all they had that it is no chance.
 
-    Three tasks that lost all they had are no chance, even if each has but one
-    independent rollout.
+    Three are, even if each has but one independent rollout, unless they may be the few
+    of many coins that had come up.
     """
-    independence = comparison.independence
-    if independence is None or independence.is_given:
-        return True
     if comparison.tasks_with_room < _MANY_LOST:
         return False
     if comparison.had_most_to_lose or comparison.clusters is not None:

@@ -106,8 +106,6 @@ def _check(
 def _matters(comparison: Comparison) -> bool:
     """Check whether the drop is one that the rule of the whole is about."""
     rule = comparison.rule
-    if not comparison.drop > 0:
-        return False
     is_limited = rule.rule is RuleName.PRACTICAL and not comparison.lost_all
     return not is_limited or comparison.drop >= rule.max_drop - _SLACK
 

@@ -17,21 +17,25 @@ from pytest_evalmetrics.gates.rules import (
     Decision,
     RegisteredRule,
     decide,
+    exceeds,
     registered_rule,
 )
 from pytest_evalmetrics.listing import listed
-from pytest_evalmetrics.model.blindness import AllLost, FewUnits
+from pytest_evalmetrics.model.blindness import AllLost, FewRuns, FewUnits
 from pytest_evalmetrics.model.comparison import (
+    Coins,
     Independence,
     NoiseSource,
     RuleName,
     TestResult,
+    TypicalDrop,
     Untestable,
 )
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
     DependentRollouts,
     Failed,
+    HiddenDrop,
     LowPower,
     NotShown,
     OwnRule,
@@ -624,3 +628,234 @@ def test_noise_that_only_the_file_states_excuses_no_collapse(source, runs, fails
 def test_rollouts_prove_a_collapse_against_one_run_alone():
     assert collapsed(0.5, p_rollouts=0.001, runs=1).verdict is FAIL
     assert collapsed(0.5, p_rollouts=0.001, runs=3).verdict is not FAIL
+
+
+# -- a drop that extreme rollouts hide ---------------------------------------------------
+
+
+def hidden(p, *, drop=0.05, by_mean=0.5, settings=None, **changed):
+    """Judge a mean whose p is `by_mean` beside the drop of most tasks."""
+    typical = TypicalDrop(drop=drop, p=p, level=0.001, task=7, before=90.0, now=1.0)
+    settings = settings or rule()
+    return decide(comparison(settings, typical=typical, **changed), by_mean)
+
+
+@pytest.mark.parametrize(
+    ("p", "verdict"), [(0.0009, FAIL), (0.001, WARN), (0.0099, WARN), (0.01, PASS)]
+)
+def test_a_drop_of_most_tasks_fails_at_its_level_and_warns_at_alpha(p, verdict):
+    decision = hidden(p)
+    reason = HiddenDrop(drop=0.05, p=p, task="7", before=90.0, now=1.0)
+    assert decision.verdict is verdict
+    assert decision.reasons == (() if verdict is PASS else (reason,))
+
+
+def test_a_drop_of_most_tasks_warns_at_the_level_of_all_benchmarks():
+    settings = rule(benchmarks=10)
+    assert hidden(0.002, settings=settings).verdict is PASS
+    assert hidden(0.00099, settings=rule(benchmarks=10)).verdict is FAIL
+
+
+def test_a_warning_by_the_mean_stays_what_it_is():
+    assert hidden(0.005, by_mean=0.02) == Decision(WARN)
+
+
+def test_a_failure_by_the_mean_stays_what_it_is():
+    decision = hidden(0.0001, by_mean=0.001)
+    assert decision.verdict is FAIL
+    assert not any(isinstance(reason, HiddenDrop) for reason in decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("settings", "drop", "verdict"),
+    [
+        (rule("practical"), 0.01 - 5e-10, FAIL),
+        (rule("practical"), 0.0099, PASS),
+        (rule("statistical"), 0.0001, FAIL),
+        (rule("statistical"), 0.0, PASS),
+        (rule("practical", max_drop=0.0), 0.0, PASS),
+    ],
+)
+def test_a_drop_of_most_tasks_has_to_matter_to_the_rule(settings, drop, verdict):
+    assert hidden(0.0001, drop=drop, settings=settings).verdict is verdict
+
+
+# -- noise between runs that hides a drop ------------------------------------------------
+
+
+def against_runs(now, *, before=None, settings=None, **changed):
+    """Judge a drop that tasks prove, and a few runs don't."""
+    rows = [[value] for value in now]
+    rows_before = [[value] for value in (before or [1.0] * len(now))]
+    bounded = changed.pop("bounded", True)
+    pair = make_pair(rows_before, rows, bounded=bounded)
+    numbers = {"runs": 3, "p_tasks": 0.001, "lost_all": False, "pair": pair}
+    return decide(comparison(settings or rule(), **(numbers | changed)), 0.5)
+
+
+HIDDEN = Decision(INCONCLUSIVE, (BlindGate(cause=FewRuns(runs=3, alpha=0.01)),))
+LOWER = rule(direction="lower")
+
+
+@pytest.mark.parametrize(
+    ("now", "settings"), [([0.0, 0.0], rule()), ([1.0, 1.0], LOWER)]
+)
+def test_a_rate_at_its_worst_end_is_no_pass_where_few_runs_hide_the_drop(now, settings):
+    assert against_runs(now, settings=settings) == HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("now", "settings"), [([2.0, 2.0], rule()), ([9.0, 9.0], LOWER)]
+)
+def test_values_at_the_worst_that_was_seen_are_no_pass_either(now, settings):
+    before = [5.0, 2.5]
+    decision = against_runs(now, before=before, settings=settings, bounded=False)
+    assert decision == HIDDEN
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"now": [0.0, 0.1]},
+        {"now": [1.0, 1.0]},
+        {"now": [2.0, 3.0], "before": [5.0, 4.0], "bounded": False},
+        {"now": [2.0, 2.0], "before": [1.0, 4.0], "bounded": False},
+        {"now": [0.0, 0.0], "runs": 1},
+        {"now": [0.0, 0.0], "p_tasks": 0.02},
+    ],
+    ids=["a rest", "the best", "not one value", "not the worst", "one run", "no proof"],
+)
+def test_a_drop_that_runs_explain_passes_where_anything_is_left(changed):
+    assert against_runs(**changed) == Decision(PASS)
+
+
+def test_a_metric_without_values_of_tasks_has_no_worst_end():
+    pair = make_pair([[1.0]], [[0.0]], current=None)
+    assert against_runs([0.0], pair=pair) == Decision(PASS)
+
+
+def test_rollouts_prove_what_runs_hide_as_tasks_do():
+    decision = against_runs([0.0, 0.0], p_tasks=0.5, p_rollouts=0.001)
+    assert decision == HIDDEN
+
+
+# -- what proves a loss of everything ----------------------------------------------------
+
+
+def proven(**changed):
+    """A loss of everything by ten tasks of which three had anything to lose."""
+    numbers = {
+        "independence": Independence.UNSHOWN,
+        "had_most_to_lose": False,
+        "tasks_with_room": 3,
+        "coins": None,
+        "p_rollouts": math.nan,
+    }
+    return collapsed(0.001, **(numbers | changed))
+
+
+COPIED = (DependentRollouts(Independence.UNSHOWN),)
+
+
+def test_three_tasks_that_lost_all_are_no_chance_whatever_their_rollouts():
+    assert proven() == Decision(FAIL)
+
+
+def test_two_tasks_that_lost_all_may_be_copies():
+    assert proven(tasks_with_room=2) == Decision(WARN, COPIED)
+    most = proven(tasks_with_room=2, had_most_to_lose=True)
+    assert most == Decision(INCONCLUSIVE, COPIED)
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"),
+    [
+        # of five coins of which three come up, and then none
+        (5, WARN),
+        # all three come up, and go down: 1 / 64 at most, with a chance of a half
+        (3, WARN),
+        # of 40 coins of a chance of .2 or more none stays up in .8^40
+        (40, FAIL),
+    ],
+)
+def test_coins_are_a_chance_where_they_come_up_so_often(count, verdict):
+    assert proven(coins=Coins(count=count, up=3)).verdict is verdict
+
+
+def test_seven_coins_that_all_fall_are_no_chance():
+    coins = Coins(count=7, up=7)
+    assert proven(coins=coins, tasks_with_room=7) == Decision(FAIL)
+
+
+def test_tasks_that_had_most_to_lose_are_no_coins():
+    coins = Coins(count=5, up=3)
+    assert proven(coins=coins, had_most_to_lose=True) == Decision(FAIL)
+
+
+@pytest.mark.parametrize(
+    "independence", [None, Independence.SHOWN, Independence.DECLARED]
+)
+def test_a_loss_that_needs_no_independence_or_has_it_fails(independence):
+    assert proven(independence=independence, tasks_with_room=1) == Decision(FAIL)
+
+
+FEW = FewUnits(unit="cluster", units=4, needed=7, alpha=0.01)
+IN_CLUSTERS = {"clusters": np.arange(10) % 4, "blind": FEW}
+
+
+def in_clusters(**changed):
+    pair = make_pair([[1.0]] * 10, [[0.0]] * 10)
+    numbers = {"p_rollouts": math.nan, "independence": None} | IN_CLUSTERS | changed
+    return decide(structs.replace(compared(pair), **numbers), 0.001)
+
+
+def test_few_clusters_that_pass_as_one_may_explain_a_loss():
+    warned = Decision(WARN, (BlindGate(cause=FEW),))
+    assert in_clusters(coins=Coins(count=4, up=2)) == warned
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"coins": Coins(count=4, up=4)},
+        {"coins": None},
+        {"coins": Coins(count=4, up=2), "blind": None},
+        {"coins": Coins(count=4, up=2), "clusters": None},
+    ],
+    ids=["all were up", "no coins", "not blind", "no clusters"],
+)
+def test_other_clusters_that_lost_all_fail(changed):
+    assert in_clusters(**changed) == Decision(FAIL)
+
+
+# -- bounds, rule by rule ----------------------------------------------------------------
+
+
+def test_a_rule_that_tests_allows_no_drop_of_its_own():
+    assert not exceeds(rule("practical"), 0.9, baseline=1.0, current=0.1)
+
+
+def test_an_upper_bound_by_factors_counts_where_it_is_the_larger():
+    noninferior = rule("noninferior", max_drop=0.08)
+    decision = decide(comparison(noninferior, upper_by_factors=0.09), 0.5)
+    assert decision.reasons == (NotShown(upper=0.09, max_drop=0.08),)
+    decision = decide(comparison(noninferior, upper_by_factors=0.01), 0.5)
+    assert decision == Decision(PASS)
+
+
+SKEWED = np.array([3.0] * 4 + [-0.1] * 96)
+
+
+@pytest.mark.parametrize("cause", ["no mean", "clusters"])
+def test_skew_moves_the_bound_of_independent_tasks_alone(cause):
+    noninferior = rule("noninferior", max_drop=0.06)
+    plain = {"damage": SKEWED, "span": 4.0}
+    skewed = decide(comparison(noninferior, **plain), 0.5)
+    pair = comparison(noninferior).pair
+    changed = {"clusters": np.arange(100) // 2}
+    if cause == "no mean":
+        changed = {"pair": structs.replace(pair, difference=np.subtract)}
+    other = decide(comparison(noninferior, **(plain | changed)), 0.5)
+    (more,) = skewed.reasons
+    (less,) = other.reasons
+    assert more.upper > 1.001 * less.upper

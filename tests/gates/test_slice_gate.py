@@ -8,6 +8,7 @@ from scipy import stats as oracle
 from pytest_evalmetrics.comparison import ComparisonInput, slices_of
 from pytest_evalmetrics.gates.slice_gate import SlicesToTest, check_slices
 from pytest_evalmetrics.model.bounds import SlicesBound
+from pytest_evalmetrics.model.comparison import Independence
 from pytest_evalmetrics.model.reasons import DependentRollouts, WorseSlices
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 
@@ -138,3 +139,57 @@ def test_no_slice_is_in_doubt_where_tasks_prove_it():
         "mean_reward[lang=de]",
         "mean_reward[lang=en]",
     ]
+
+
+# -- slices that lost everything ---------------------------------------------------------
+
+COPIES = [[1.0] * 4, [0.0] * 4] * 10
+VARIED = [[1.0, 0.0, 1.0, 1.0]] * 20
+
+
+def three_lost(others):
+    """An agent whose first three tasks lost all, beside other tasks."""
+    pair = make_pair([[1.0] * 4] * 3 + others, [[0.0] * 4] * 3 + others)
+    whole = ComparisonInput(pair=pair, rule=rule(), gate_id="g")
+    labels = np.array([0] * 3 + [1] * len(others))
+    slices = tuple(slices_of(whole, "lang", ["de", "en"], labels))
+    return SlicesToTest(agent="", slices=slices, alpha=0.01)
+
+
+def test_a_loss_that_rests_on_rollouts_that_may_be_copies_warns():
+    (check,) = checked(three_lost(COPIES))
+    assert check.verdict is Verdict.WARN
+    assert isinstance(check.reasons[0], WorseSlices)
+    assert check.reasons[1:] == (DependentRollouts(Independence.UNSHOWN),)
+
+
+def test_a_loss_that_rests_on_independent_rollouts_fails():
+    (check,) = checked(three_lost(VARIED))
+    assert check.verdict is Verdict.FAIL
+    assert len(check.reasons) == 1
+
+
+def test_a_slice_beside_one_in_doubt_fails_if_its_tasks_prove_it():
+    before = [[1.0] * 4] * 3 + [[1.0] * 4] * 40
+    now = [[0.0] * 4] * 3 + [[0.0] * 4] * 20 + [[1.0] * 4] * 20
+    pair = make_pair(before, now)
+    whole = ComparisonInput(pair=pair, rule=rule(), gate_id="g")
+    labels = np.array([0] * 3 + [1] * 40)
+    slices = tuple(slices_of(whole, "lang", ["de", "en"], labels))
+    agent = SlicesToTest(agent="", slices=slices, alpha=0.01)
+    (check,) = checked(agent)
+    assert check.verdict is Verdict.FAIL
+    assert not any(isinstance(reason, DependentRollouts) for reason in check.reasons)
+
+
+def test_up_to_ten_slices_are_named():
+    before = [[1.0]] * 480
+    now = [[0.0]] * 12 * 30 + [[1.0]] * 120
+    whole = ComparisonInput(pair=make_pair(before, now), rule=rule(), gate_id="g")
+    labels = np.repeat(np.arange(16), 30)
+    names = [f"l{at}" for at in range(16)]
+    slices = tuple(slices_of(whole, "lang", names, labels))
+    (check,) = checked(SlicesToTest(agent="", slices=slices, alpha=0.01))
+    (reason,) = check.reasons
+    assert len(reason.slices) == 10
+    assert (reason.count, reason.of, check.value) == (12, 16, 12)

@@ -15,6 +15,7 @@ from comparison.making import (
     worst_task,
 )
 from scipy import stats as oracle
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 from pytest_evalmetrics.comparison import ComparisonInput, compare, few_units
 from pytest_evalmetrics.errors import MetricError
@@ -471,3 +472,47 @@ def test_thousands_of_tasks_in_few_clusters_have_a_p_below_any_number():
     comparison = compared(pair, clusters=np.arange(4_400) // 1_100)
     assert comparison.by_rollouts
     assert comparison.test.log_p < -1_000
+
+
+def newcombe_upper(before, now):
+    """The upper end of Newcombe's interval of a drop, of passes and rollouts."""
+    _, upper = confint_proportions_2indep(
+        *before, *now, method="newcomb", compare="diff", alpha=0.05
+    )
+    return upper
+
+
+# eight rollouts on one side, and one on the other, in each of 50 tasks
+ALWAYS = [[1.0] * 8] * 50
+TWICE_NOT = [[0.0]] * 2 + [[1.0]] * 48
+NEVER = [[0.0] * 8] * 50
+TWICE = [[1.0]] * 2 + [[0.0]] * 48
+FARTHEST = newcombe_upper((400, 400), (48, 50))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "direction"),
+    [(ALWAYS, TWICE_NOT, "higher"), (NEVER, TWICE, "lower")],
+)
+def test_rare_failures_of_the_run_reach_as_far_as_newcombes_interval(
+    before, now, direction
+):
+    result = compared(make_pair(before, now), direction=direction).test
+    assert result.high == pytest.approx(FARTHEST, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "direction"),
+    [(TWICE_NOT, ALWAYS, "higher"), (TWICE, NEVER, "lower")],
+)
+def test_rare_failures_of_the_baseline_do_so_on_the_other_side(before, now, direction):
+    result = compared(make_pair(before, now), direction=direction).test
+    assert result.low == pytest.approx(-FARTHEST, abs=1e-6)
+
+
+@pytest.mark.parametrize("pass_value", [0.999, 1.0])
+def test_scores_and_rewards_without_a_range_have_no_rare_failures(pass_value):
+    before = [[pass_value] * 8] * 50
+    after = [[0.0]] * 2 + [[pass_value]] * 48
+    result = compared(make_pair(before, after, bounded=pass_value < 1)).test
+    assert result.high < FARTHEST - 0.005

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from comparison.making import compared, flips, make_combined, make_pair, run
+from comparison.making import compared, flips, make_combined, make_pair, rule, run
 from scipy import stats as oracle
 
 from pytest_evalmetrics.comparison import Runs
+from pytest_evalmetrics.model.comparison import Coins, NoiseSource
 
 
 @pytest.mark.parametrize(
@@ -139,3 +140,64 @@ def test_stated_noise_beside_several_runs_is_that_of_their_mean():
     assert noisy.test.p == pytest.approx(oracle.norm.sf(noisy.drop / error), rel=1e-5)
     assert noisy.run_sd == 0.02
     assert noisy.runs == 4
+
+
+@pytest.mark.parametrize(
+    ("before", "most", "room"),
+    [([[1.0], [0.5]], True, 2), ([[1.0], [0.4]], False, 2), ([[1.0], [0.0]], False, 1)],
+)
+def test_what_the_tasks_had_to_lose_is_kept(before, most, room):
+    comparison = compared(make_pair(before, [[0.0], [0.0]]))
+    assert comparison.had_most_to_lose is most
+    assert comparison.tasks_with_room == room
+
+
+def test_tasks_that_may_be_coins_are_kept_where_all_is_lost():
+    lost = compared(make_pair([[1.0], [1.0], [0.0]], [[0.0]] * 3))
+    assert lost.coins == Coins(count=3, up=2)
+    kept = compared(make_pair([[1.0], [1.0], [0.0]], [[1.0], [0.0], [0.0]]))
+    assert kept.coins is None
+
+
+def test_the_p_of_tasks_is_kept_beside_that_of_runs():
+    pair = flips(30, 5, 165)
+    noisy = compared(pair, run_noise=0.02, is_rate=True)
+    assert noisy.p_tasks == compared(pair).test.p < noisy.test.p
+
+
+@pytest.mark.parametrize(
+    ("settings", "source"),
+    [
+        ({}, NoiseSource.UNKNOWN),
+        ({"run_noise": 0.02, "is_rate": True}, NoiseSource.DECLARED),
+        ({"runs": Runs((0.9, 0.91), True, 1.0, se=0.01)}, NoiseSource.BASELINE),
+    ],
+)
+def test_what_shows_the_noise_between_runs_is_kept(settings, source):
+    assert compared(flips(30, 5, 165), **settings).noise_source is source
+
+
+def test_what_tasks_are_worth_is_kept():
+    pair = make_pair([[3.0], [7.0]], [[9.0], [4.0]], bounded=False)
+    comparison = compared(pair)
+    assert comparison.pair == pair
+    assert comparison.rule == rule()
+    assert comparison.damage.tolist() == [-6.0, 3.0]
+    assert (comparison.units, comparison.span) == (2, 6.0)
+
+
+def test_all_tasks_of_a_rate_that_moved_alike_may_be_unlike_the_rest():
+    # stated aggregates have no tasks that could
+    assert compared(flips(9, 0, 0)).unseen == pytest.approx(1 - 0.01 ** (1 / 9))
+    assert compared(flips(9, 0, 0), stated=(0.0, 9.0)).unseen is None
+
+
+def test_a_drop_beyond_the_range_of_a_rate_is_none_that_can_be_detected():
+    few = make_pair([[0.0], [1.0]] * 4, [[1.0], [0.0]] * 4)
+    assert math.isnan(compared(few).detectable)
+
+
+@pytest.mark.parametrize(("se", "improved"), [(0.05, True), (0.06, False)])
+def test_an_improvement_of_aggregates_is_one_beyond_their_interval(se, improved):
+    # 1.96 * .05 is below .1
+    assert compared(flips(0, 10, 90), stated=(se, 1e9)).improved is improved

@@ -502,7 +502,7 @@ LENGTH = BENCH.format("[{type: inline-length, short: 9}]\n  reward: length\n") +
 def data(tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
-        rows(tmp_path / name / "data.jsonl", [{"id": n} for n in range(150)])
+        rows(tmp_path / name / "data.jsonl", [{"id": n} for n in range(40)])
     return tmp_path
 
 
@@ -529,7 +529,7 @@ def test_scores_and_failures_are_those_of_a_local_run(ray, data, scoring):
     here = run(data / "here", LENGTH)
     assert shown(there(data, LENGTH, scoring)) == shown(here)
     work = [args for name, args in ray.calls if name == "work"]
-    assert sum(len(tasks) for (tasks,) in work) == 150
+    assert sum(len(tasks) for (tasks,) in work) == 40
     assert {"num_cpus": 1, "scheduling_strategy": "SPREAD"} in ray.options
 
 
@@ -543,7 +543,7 @@ def test_no_more_workers_than_cores_are_started_and_all_are_ended(ray, data, sco
 
 def test_a_batch_grows_while_it_takes_a_moment_up_to_64(ray, data, scoring):
     ray.cpus = 1
-    rows(data / "there" / "data.jsonl", [{"id": n} for n in range(400)])
+    rows(data / "there" / "data.jsonl", [{"id": n} for n in range(200)])
     there(data, LENGTH, scoring)
     sizes = [len(args[0]) for name, args in ray.calls if name == "work"]
     assert sizes[:4] == [1, 2, 4, 8]
@@ -556,7 +556,7 @@ def test_a_batch_shrinks_where_it_takes_long(ray, data, scoring, monkeypatch):
     monkeypatch.setattr(ray_scoring, "monotonic", lambda: float(next(ticks)))
     there(data, LENGTH, scoring)
     sizes = [len(args[0]) for name, args in ray.calls if name == "work"]
-    assert sizes == [1] * 150
+    assert sizes == [1] * 40
 
 
 def test_built_in_scorers_need_no_worker(ray, data, scoring):
@@ -564,7 +564,7 @@ def test_built_in_scorers_need_no_worker(ray, data, scoring):
         "[{type: exact-match, reference: '{{ item.id }}', candidate: '{{ item.id }}'}]"
     )
     evaluated, _ = there(data, text, scoring)
-    assert len(evaluated.row_scores.table) == 150
+    assert len(evaluated.row_scores.table) == 40
     assert ray.calls == []
 
 
@@ -700,7 +700,7 @@ def test_a_target_answers_in_the_workers(ray, project, scoring):
     outcome = project.there(scoring)
     assert outcome[0].result.agents[0].estimates["mean_reward"].value == 1.0
     tasks = [task for name, args in ray.calls if name == "work" for task in args[0]]
-    assert len(tasks) == 150
+    assert len(tasks) == 40
     assert {task[0] for task in tasks} == {None}
     assert {task[2] for task in tasks} == {0}
 

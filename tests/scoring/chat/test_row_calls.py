@@ -192,3 +192,93 @@ def test_a_function_without_a_version_is_not_kept(client):
     client(mode="normal")
     assert perform(client, calls_of(client), "a", version=None).body == "a"
     assert perform(client, calls_of(client), "b", version=None).body == "b"
+
+
+def test_calls_and_functions_are_counted_under_the_label(client):
+    client(ok({"usage": {"prompt_tokens": 5}}))
+    post(client, calls_of(client), 1)
+    perform(client, calls_of(client), "a")
+    assert client.usage.calls == 2
+    assert client.usage.prompt_tokens == 5
+
+
+def test_each_sample_of_a_row_has_answers_of_its_own(client):
+    def ask_samples():
+        occurrences = Occurrences()
+        answers = []
+        for sample in (0, 1):
+            calls = Calls(client.transport, sample, occurrences, "test")
+            answers += [post(client, calls, 1), perform(client, calls, sample).body]
+        return answers
+
+    client(ok("a"), ok("b"), mode="normal")
+    assert ask_samples() == ["a", 0, "b", 1]
+    client(ok("c"), mode="normal")
+    assert ask_samples() == ["a", 0, "b", 1]
+
+
+def test_equal_rows_have_answers_of_their_own(client):
+    def ask_rows(answers):
+        occurrences = Occurrences()
+        return [
+            perform(
+                client, Calls(client.transport, 0, occurrences, "test"), answer
+            ).body
+            for answer in answers
+        ]
+
+    client(mode="normal")
+    assert ask_rows(["a", "b"]) == ["a", "b"]
+    client(mode="normal")
+    assert ask_rows(["c", "d"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kind": "other/1"},
+        {"endpoint": Endpoint(f"{URL}/other")},
+        {"versions": {"prompt": "2"}},
+    ],
+)
+def test_a_question_of_another_kind_has_an_answer_of_its_own(client, other):
+    def ask(**more):
+        keys = {"endpoint": ENDPOINT, "body": 1, "kind": "test/1", **more}
+        return client.run(calls_of(client).post(**keys))
+
+    client(ok("a"), ok("b"), mode="normal")
+    assert [ask(), ask(**other), ask(), ask(**other)] == ["a", "b", "a", "b"]
+
+
+def test_the_later_calls_of_a_row_are_found_by_its_first(client):
+    def ask(first):
+        calls = calls_of(client)
+        return post(client, calls, first), post(client, calls, "then")
+
+    client(ok("a"), ok("of a"), ok("b"), ok("of b"), mode="normal")
+    assert [ask("a"), ask("b"), ask("a"), ask("b")] == [
+        ("a", "of a"),
+        ("b", "of b"),
+        ("a", "of a"),
+        ("b", "of b"),
+    ]
+
+
+def test_the_calls_of_repetitions_are_shown_behind_those_of_the_first(client):
+    client(*(ok(n) for n in range(4)))
+    first, second = calls_of(client).repeated(2)
+    for calls, body in ((second, "b1"), (first, "a1"), (second, "b2"), (first, "a2")):
+        post(client, calls, body)
+    requests = [exchange["request"] for exchange in first.exchanges]
+    assert requests == ['"a1"', '"a2"', '"b1"', '"b2"']
+
+
+def test_what_is_shown_is_the_body_that_is_to_be_displayed(client):
+    async def send(calls):
+        call = calls.ticket(ENDPOINT, {"secret form": 1}, kind="test/1")
+        await calls.send(call, {"question": 1})
+
+    calls = calls_of(client(ok("a")))
+    client.run(send(calls))
+    assert calls.exchanges == [{"request": '{"question":1}', "answer": '"a"'}]
+    assert client.sender.bodies == [b'{"secret form":1}']

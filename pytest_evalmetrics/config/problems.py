@@ -195,6 +195,9 @@ def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str
     elif above:
         names = " or ".join(f"`{name}:`" for name in above)
         meant = f"it is a key of {names}"
+        same = _same_elsewhere(key, keys)
+        if same:
+            meant = f"did you mean {' or '.join(same)}? {meant} too"
     else:
         meant = _suggestion(key, keys)
     return f"unknown key {shortened(key, LONG)!r}: {meant}"
@@ -202,12 +205,17 @@ def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str
 
 def _suggestion(key: str, keys: Collection[str]) -> str:
     """List the known keys behind those that may be meant: of other tools, or of similar names."""
-    folded = key.lower().replace("-", "_")
-    same = [repr(name) for name in _NAMES_ELSEWHERE.get(folded, ()) if name in keys]
+    same = _same_elsewhere(key, keys)
     if not same:
         return did_you_mean(key, keys, what="keys here")
     known = ", ".join(sorted(keys))
     return f"did you mean {' or '.join(same)}? keys here: {known}"
+
+
+def _same_elsewhere(key: str, keys: Collection[str]) -> list[str]:
+    """Quote the known keys that mean what a key of another tool's files means."""
+    folded = key.lower().replace("-", "_")
+    return [repr(name) for name in _NAMES_ELSEWHERE.get(folded, ()) if name in keys]
 
 
 # the keys of other tools' files -> the same here, at the same place
@@ -225,14 +233,12 @@ _NAMES_ELSEWHERE = {
     "data": ("dataset", "rollouts"),
     "file": ("rollouts", "dataset"),
     "files": ("rollouts", "dataset"),
-    "path": ("rollouts", "dataset"),
     "results": ("rollouts",),
     "runs": ("rollouts",),
     "assert": ("scorers",),
     "assertions": ("scorers",),
     "evaluators": ("scorers",),
     "graders": ("scorers",),
-    "judges": ("scorers",),
     "repeat": ("num_samples",),
     "repeats": ("num_samples",),
     "num_repeats": ("num_samples",),

@@ -115,6 +115,16 @@ def test_a_rate_of_0_or_1_is_a_rate_like_one_between(levels, inwards):
     assert p == pytest.approx(p_between, rel=1e-6)
 
 
+def test_the_noise_between_runs_of_a_rate_is_5_points_or_so():
+    """That of a number is 8 standard errors or so: here it is less."""
+    runs = series(0.1, 0.1, 0.1, 0.0, 0.0)
+    assert all(table.scores["reward"].max() <= 1 for table in runs)
+    _, p_of_rate = worse(runs)
+    _, p_of_number = worse(runs, may_be_rate=False)
+    assert p_of_rate == pytest.approx(2.8e-4, rel=0.01)
+    assert p_of_number == pytest.approx(7.7e-5, rel=0.01)
+
+
 def test_a_drop_that_is_as_likely_as_the_level_says_is_none():
     slight = series(0.05, 0.05, 0.05, 0.0, 0.0)
     _, p = worse(slight)

@@ -1,35 +1,36 @@
 """What the tests of benchmark files share: many files read in one run, and an editor's view."""
 
-import json
-import re
-import subprocess
-import sys
-
 import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.config.yaml_reader import parse_yaml
-
-MESSAGE = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
+from pytest_evalmetrics.errors import ConfigError
 
 
 @pytest.fixture
-def refusals(project):
-    """Collect files, given by their names or in a list; give what is said of each, line by line."""
+def refusals(tmp_path):
+    """Read files, given by their names or in a list; give what is said of each, line by line."""
 
-    def collect(files):
+    def read(files):
         texts = files if isinstance(files, dict) else dict(enumerate(files))
+        messages = {}
         for name, text in texts.items():
-            path = project.path / f"{name}.bench.yaml"
+            path = tmp_path / f"{name}.bench.yaml"
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        messages = {str(name): [] for name in texts}
-        for line in project.run("--collect-only", "-q").outlines:
-            if match := MESSAGE.fullmatch(line):
-                messages[match[1]].append(match[2])
+            messages[str(name)] = _problems_of(path)
         return messages if isinstance(files, dict) else list(messages.values())
 
-    return collect
+    return read
+
+
+def _problems_of(path):
+    try:
+        load_benchmarks(path, shown=path.name, scorers_known=True)
+    except ConfigError as error:
+        return [f"{problem.line}: {problem.text}" for problem in error.problems]
+    return []
 
 
 @pytest.fixture
@@ -47,8 +48,7 @@ def load(tmp_path):
 @pytest.fixture(scope="session")
 def schema():
     """What an editor knows of benchmark files."""
-    command = [sys.executable, "-m", "pytest", "--evalmetrics-schema"]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return schema_of_file()
 
 
 @pytest.fixture(scope="session")

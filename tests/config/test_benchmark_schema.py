@@ -14,15 +14,22 @@ from pytest_evalmetrics.config.benchmark_schema import (
 )
 
 
-def test_the_module_writes_what_is_shipped_a_schema_of_the_draft_that_it_names(
-    schema, tmp_path
-):
+def test_the_module_writes_what_is_shipped(tmp_path):
     module = "pytest_evalmetrics.write_schema"
     written = tmp_path / "made.json"
     subprocess.run(
         [sys.executable, "-W", "error", "-m", module, str(written)], check=True
     )
     assert written.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
+
+
+def test_pytest_prints_what_is_shipped():
+    command = [sys.executable, "-m", "pytest", "--evalmetrics-schema"]
+    printed = subprocess.run(command, capture_output=True, check=True).stdout
+    assert json.loads(printed) == json.loads(SHIPPED.read_text(encoding="utf-8"))
+
+
+def test_the_schema_is_one_of_the_draft_that_it_names(schema):
     assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     Draft202012Validator.check_schema(schema)
 

@@ -47,7 +47,8 @@ _SECRET_FIELD = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
-    r"(?i)\b(?:api[_-]?key|access[_-]?token|password|passwd|secret)\b\s*[:=]\s*[\"']?([^\s\"',;]{6,})"
+    r"(?i)\b(?:api[ _-]?key|access[ _-]?token|password|passwd|secret)\b[\"']?\s*[:=]\s*"
+    r"[\"']?([^\s\"',;]{6,})"
     r"|\bbearer\s+([\w.~+/-]{12,}=*)"
 )
 _SHORTEST_NAME = 3

@@ -59,12 +59,14 @@ def _row(
     case: TracedCase, given: Namespace, keys: Keys, redactor: Redactor, tool: str
 ) -> dict[str, object]:
     """Write the case as a row of the data set."""
+    # marks are numbered in the order of the texts
+    question = redactor.marked(case.question)
     expected: str | None = None
     if given.expected is not None:
         expected = redactor.marked(given.expected)
     row: dict[str, object] = {
         keys.id: given.id or f"case-{case.span_id[:12]}",
-        keys.question: redactor.marked(case.question),
+        keys.question: question,
         keys.reference: expected,
         keys.context: [redactor.marked(text) for text in case.context],
         "wrong_answer": redactor.marked(case.wrong_answer),

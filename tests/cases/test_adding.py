@@ -43,9 +43,47 @@ def test_a_new_data_set_holds_the_task_with_its_reason(tmp_path, capsys):
             "removed": {},
         }
     ]
-    printed = capsys.readouterr().out
-    assert "appended task case-run-1" in printed
-    assert "write the right answer under 'reference'" in printed
+    assert capsys.readouterr().out.splitlines() == [
+        f"appended task case-run-1 to {data}",
+        "  question      What is 7 + 6?",
+        "  wrong answer  12",
+        "  reason        old price",
+        "  -> write the right answer under 'reference', or give it with --expected",
+        "  -> read the row before you commit it: a name that no field holds is not found",
+    ]
+
+
+def test_what_was_removed_is_printed_with_its_places(tmp_path, capsys):
+    file = trace(tmp_path, "a@x.org wrote to b@x.org", "ask a@x.org")
+    assert add(file, tmp_path / "cases.jsonl", "--expected", "b@x.org") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  question      [email 1] wrote to [email 2]",
+        "  wrong answer  ask [email 1]",
+        "  reason        old price",
+        "  removed       [email 1], in 2 places",
+        "  removed       [email 2], in 2 places",
+        "  -> read the row before you commit it: a name that no field holds is not found",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "printed"),
+    [
+        ("x" * 72, "x" * 72),
+        ("x" * 73, "x" * 69 + "..."),
+        ("two\n  lines", "two lines"),
+    ],
+)
+def test_a_long_text_is_printed_on_one_line(tmp_path, capsys, question, printed):
+    assert add(trace(tmp_path, question), tmp_path / "cases.jsonl") == 0
+    _, line, *_ = capsys.readouterr().out.splitlines()
+    assert line == f"  question      {printed}"
+
+
+def test_a_case_without_an_answer_is_printed_as_one(tmp_path, capsys):
+    file = trace(tmp_path, "Why?", outputs=None)
+    assert add(file, tmp_path / "cases.jsonl") == 0
+    assert "  wrong answer  (none)" in capsys.readouterr().out.splitlines()
 
 
 def test_the_task_has_the_keys_of_the_data_set_and_its_lines_keep_their_bytes(tmp_path):
@@ -138,19 +176,95 @@ def test_earlier_turns_of_the_conversation_are_kept(tmp_path):
     assert add(file, data) == 0
     (row,) = rows(data)
     assert row["question"] == "What does it cost?"
-    assert [turn["role"] for turn in row["messages"]] == ["user", "assistant", "user"]
+    assert row["messages"] == messages[1:]
 
 
-def test_the_same_trace_is_not_added_twice(tmp_path, capsys):
+def test_a_conversation_of_one_turn_is_its_question_alone(tmp_path):
     data = tmp_path / "cases.jsonl"
-    file = trace(tmp_path, "What is 7 + 6?")
-    assert add(file, data) == 0
-    before = data.read_bytes()
-    assert add(file, data) == 2
-    assert "row 1 has the same id: nothing was appended" in capsys.readouterr().err
-    assert add(file, data, "--id", "other") == 2
-    assert "in the data set already" in capsys.readouterr().err
-    assert data.read_bytes() == before
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What is Basic?"},
+    ]
+    assert add(trace(tmp_path, "", inputs={"messages": messages}), data) == 0
+    (row,) = rows(data)
+    assert "messages" not in row
+
+
+def test_details_are_removed_from_every_text_of_the_task(tmp_path):
+    data = tmp_path / "cases.jsonl"
+    turns = [
+        {"role": "user", "content": "I am a@x.org"},
+        {"role": "assistant", "content": "Hi a@x.org"},
+        {"role": "user", "content": "Is a@x.org valid?"},
+    ]
+    tool = {
+        "id": "tool-1",
+        "run_type": "tool",
+        "inputs": {},
+        "outputs": {"output": "a@x.org is valid"},
+        "parent_run_id": "run-1",
+        "trace_id": "run-1",
+    }
+    file = trace(
+        tmp_path,
+        "",
+        "No, a@x.org",
+        inputs={"messages": turns},
+        error="a@x.org not found",
+        child_runs=[tool],
+    )
+    options = ["--reason", "a@x.org is", "--expected", "Yes, a@x.org"]
+    assert main(["add", str(file), "--dataset", str(data), *options]) == 0
+    assert rows(data) == [
+        {
+            "id": "case-run-1",
+            "question": "Is [email 1] valid?",
+            "reference": "Yes, [email 1]",
+            "context": ["[email 1] is valid"],
+            "wrong_answer": "No, [email 1]",
+            "reason": "[email 1] is",
+            "messages": [
+                {"role": "user", "content": "I am [email 1]"},
+                {"role": "assistant", "content": "Hi [email 1]"},
+                {"role": "user", "content": "Is [email 1] valid?"},
+            ],
+            "error": "[email 1] not found",
+            "source": {"tool": "langsmith", "trace": "run-1", "span": "run-1"},
+            "removed": {"[email 1]": "email"},
+        }
+    ]
+
+
+def test_a_task_is_named_by_the_first_digits_of_its_span_or_by_its_option(tmp_path):
+    data = tmp_path / "cases.jsonl"
+    digits = "0123456789abcdef"
+    assert add(trace(tmp_path, "What is 7 + 6?", id=digits), data) == 0
+    assert add(trace(tmp_path, "What is 7 + 7?", id="2"), data, "--id", "sum") == 0
+    assert [row["id"] for row in rows(data)] == ["case-0123456789ab", "sum"]
+
+
+IN_IT_ALREADY = "the case is in the data set already"
+SAME = {
+    "id": ("case-run-1", "give the task another id with --id, or leave it as it is"),
+    "question": ("What is 7 + 6?", IN_IT_ALREADY),
+    "source": (
+        {"tool": "langsmith", "trace": "run-1", "span": "run-1"},
+        IN_IT_ALREADY,
+    ),
+}
+
+
+@pytest.mark.parametrize("key", SAME)
+def test_a_case_that_is_in_the_data_set_is_not_added_again(tmp_path, capsys, key):
+    value, hint = SAME[key]
+    data = tmp_path / "cases.jsonl"
+    before = json.dumps({"id": "a"}) + "\n" + json.dumps({key: value}) + "\n"
+    data.write_text(before)
+    assert add(trace(tmp_path, "What is 7 + 6?"), data) == 2
+    message = f"row 2 has the same {key}: nothing was appended"
+    error = " ".join(capsys.readouterr().err.split())
+    assert error == f"evalmetrics case: {data}: {message} {hint}"
+    assert data.read_text() == before
 
 
 def test_a_data_set_that_is_no_json_lines_is_refused(tmp_path, capsys):

@@ -41,7 +41,7 @@ class _Generator(GenerateJsonSchema):
     ) -> Schema:
         """Generate a schema, and drop titles and descriptions of its definitions."""
         generated = super().generate(schema, mode)
-        for node in [generated, *generated.get("$defs", {}).values()]:
+        for node in [generated, *generated["$defs"].values()]:
             node.pop("title", None)
             node.pop("description", None)
         return generated

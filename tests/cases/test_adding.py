@@ -284,3 +284,36 @@ def test_an_empty_reason_is_refused(tmp_path, capsys):
     file = trace(tmp_path, "What is 7 + 6?")
     assert main(["add", str(file), "--reason", " "]) == 2
     assert "a case needs a reason" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ([], "the following arguments are required: add"),
+        (["add"], "the following arguments are required: TRACE, --reason"),
+        (["add", "t.json"], "the following arguments are required: --reason"),
+        (
+            ["add", "t.json", "--reason", "r", "--keep", "shoe size"],
+            "argument --keep: invalid choice: 'shoe size' (choose from ",
+        ),
+    ],
+)
+def test_a_command_that_lacks_something_is_refused(capsys, command, said):
+    with pytest.raises(SystemExit) as stopped:
+        main(command)
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_data_set_is_cases_jsonl_unless_another_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trace(tmp_path, "What is 7 + 6?")
+    assert main(["add", "trace.json", "--reason", "wrong"]) == 0
+    assert [row["reason"] for row in rows(tmp_path / "cases.jsonl")] == ["wrong"]
+
+
+def test_several_kinds_may_be_kept(tmp_path):
+    data = tmp_path / "cases.jsonl"
+    file = trace(tmp_path, "Is a@x.org valid, or +49 30 1234567?")
+    assert add(file, data, "--keep", "email", "--keep", "phone") == 0
+    assert rows(data)[0]["question"] == "Is a@x.org valid, or +49 30 1234567?"

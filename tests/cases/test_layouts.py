@@ -310,6 +310,14 @@ def test_events_of_otlp_are_read():
     assert (span.question, span.answer) == ("Why?", "So.")
 
 
+@pytest.mark.parametrize(
+    "layout", [langfuse, langsmith, opentelemetry], ids=lambda layout: layout.__name__
+)
+def test_a_record_without_an_id_has_an_empty_one(layout):
+    (span,) = layout.spans({})
+    assert (span.span_id, span.trace_id, span.name) == ("", "", "")
+
+
 # -- which tool wrote a file -----------------------------------------------------------------
 
 DOCUMENTS = [

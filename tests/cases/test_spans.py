@@ -82,6 +82,14 @@ def test_a_case_without_answer_and_error_has_empty_ones():
     assert found.error == ""
 
 
+def test_a_text_that_an_export_lacks_is_empty():
+    span = Span("a", "t")
+    texts = (span.parent_id, span.name, span.question, span.answer, span.error)
+    assert texts == ("",) * 5
+    assert span.messages == span.context == ()
+    assert span.record == {}
+
+
 def refusal(spans, wanted=""):
     with pytest.raises(DataError) as refused:
         case(spans, wanted)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.ext import FieldMap
 
 FULL = """\
@@ -254,3 +255,49 @@ benchmark:
 def test_an_endpoint_is_found_by_its_url_or_the_name_of_its_secret(load, value, line):
     (benchmark,) = load(ENDPOINTS)
     assert benchmark.line_of_endpoint(value) == line
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000/evaluate",
+        "ftp://localhost/evaluate",
+        "http:///evaluate",
+        "http://localhost:eight/evaluate",
+        "http://localhost:80000/evaluate",
+        "http://[localhost/evaluate",
+    ],
+)
+def test_a_url_of_an_endpoint_has_a_scheme_a_host_and_a_port_that_is_one(load, url):
+    with pytest.raises(ConfigError) as refused:
+        load(ENDPOINTS.replace("http://localhost:8000/evaluate\n", f"'{url}'\n"))
+    (problem,) = refused.value.problems
+    assert problem.path == "benchmark.scorers[0].url"
+    assert problem.message == (
+        f'expected a URL such as http://localhost:8000/evaluate, found the text "{url}"'
+    )
+
+
+@pytest.mark.parametrize("user", ["ada@", "ada:secret@", ":secret@"])
+def test_a_url_of_an_endpoint_holds_no_user_and_no_password(load, user):
+    with pytest.raises(ConfigError) as refused:
+        load(
+            ENDPOINTS.replace(
+                "http://localhost:8000/evaluate\n", f"http://{user}host\n"
+            )
+        )
+    (problem,) = refused.value.problems
+    assert problem.message == (
+        "a URL must hold no user and no password: name a secret that is in the "
+        "environment (api_key_secret)"
+    )
+
+
+def test_a_question_about_the_direction_names_its_metrics(load):
+    text = (
+        "benchmark: {name: a, rollouts: r, metrics: [std/x, std/y], baseline: true}\n"
+    )
+    with pytest.raises(ConfigError) as refused:
+        load(text)
+    (problem,) = refused.value.problems
+    assert problem.undeclared == ("std/x", "std/y")

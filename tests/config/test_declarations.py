@@ -58,6 +58,8 @@ def spec(load):
         ("mean/other", Range()),
         ("package:metric", Range()),
         ("no_such_metric", Range()),
+        # no percentile, which is said where it is computed
+        ("p100", Range(1, 10, "of ten, which is a score from 1 to 10")),
     ],
 )
 def test_the_range_of_a_metric_is_what_its_class_or_its_scorer_states(

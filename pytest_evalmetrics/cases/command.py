@@ -51,7 +51,7 @@ def _parser() -> ArgumentParser:
         epilog=_EXAMPLE,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="add")
+    actions = parser.add_subparsers(required=True, metavar="add")
     add = actions.add_parser(
         "add",
         help="append the failure in a trace to a data set",

@@ -160,7 +160,7 @@ def _context(attributes: Mapping[str, object], answer: str) -> tuple[str, ...]:
     ]
     documents += documents_in(attributes.get("gen_ai.retrieval.documents"))
     result = _first(attributes, _TOOL_RESULTS)
-    kind = str(attributes.get("openinference.span.kind", "")).upper()
+    kind = str(attributes.get("openinference.span.kind")).upper()
     operation = attributes.get("gen_ai.operation.name")
     if isinstance(result, str):
         documents.append(result)

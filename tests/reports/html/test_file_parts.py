@@ -1,12 +1,15 @@
 """The page as a file: what it says of the run, and which texts it holds of each benchmark."""
 
+import base64
+import hashlib
 import json
 import re
+from importlib.resources import files
 
 import msgspec
 import pytest
 from msgspec import structs
-from reports.html.test_picture import table
+from reports.html.small_inputs import Kept, table
 from reports.records import above, below, benchmark, broken, compared, run, task
 
 from pytest_evalmetrics.model.history import HistoryRun
@@ -31,19 +34,6 @@ from pytest_evalmetrics.transcripts.turns import Turn
 ELEMENT = re.compile(
     '<script type="application/json" id="([^"]*)">(.*?)</script>\n', re.DOTALL
 )
-
-
-class Kept:
-    """The texts of benchmarks."""
-
-    def __init__(self, **texts):
-        self.texts = texts
-
-    def read(self, item_id, kind):
-        return self.texts.get(kind, {}).get(item_id, b"")
-
-    def size(self, item_id, kind):
-        return len(self.read(item_id, kind))
 
 
 def written(report, kept=None, origin=None):
@@ -423,3 +413,52 @@ def test_a_conversation_fits_to_the_last_byte():
     size = len(msgspec.json.encode(one))
     assert list(fitting({"a": one}, size)) == ["a"]
     assert list(fitting({"a": one}, size - 1)) == []
+
+
+# -- its scripts -----------------------------------------------------------------------------
+
+
+def hash_of(text):
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def test_the_policy_allows_the_page_s_own_scripts_and_style_alone():
+    text = b"".join(page_of("noise", {})).decode()
+    library, code = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    (policy,) = re.findall('Content-Security-Policy" content="([^"]*)"', text)
+    assert policy == (
+        f"default-src 'none'; script-src {hash_of(library)} {hash_of(code)}; "
+        f"style-src {hash_of(style)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'"
+    )
+
+
+def test_the_page_holds_its_library_its_scripts_and_its_styles():
+    text = b"".join(page_of("noise", {})).decode()
+    library, code = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    assets = files("pytest_evalmetrics") / "reports" / "html" / "assets"
+    scripts = [file for file in assets.iterdir() if file.name.endswith(".js")]
+    sheets = [file for file in assets.iterdir() if file.name.endswith(".css")]
+    assert len(scripts) > 10
+    for file in scripts:
+        assert f"\n{file.read_text(encoding='utf-8')}\n" in code, file.name
+    for file in sheets:
+        assert file.read_text(encoding="utf-8") in style, file.name
+    minified = (assets / "uplot" / "uPlot.iife.min.js").read_text(encoding="utf-8")
+    assert library == minified
+    # one scope for all of them, and what comes first is defined first
+    assert code.startswith('"use strict";\n(() => {\n')
+    assert code.endswith("\n})();\n")
+    for name in ("dom.js", "numbers.js"):
+        text_of = (assets / name).read_text(encoding="utf-8")
+        assert code.index(text_of) < code.index((assets / "main.js").read_text("utf-8"))
+
+
+def test_no_place_of_the_page_s_frame_is_left_open():
+    text = b"".join(page_of("noise", {})).decode()
+    frame = re.sub("<(script|style)[^>]*>.*?</\\1>", "", text, flags=re.DOTALL)
+    assert "{{" not in frame
+    assert frame.rstrip().endswith("</html>")

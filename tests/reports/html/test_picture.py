@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from reports.html.small_inputs import table
 
-from pytest_evalmetrics.ext import RolloutTable
 from pytest_evalmetrics.model.rollout_table import Category, RowScores, SourceFile
 from pytest_evalmetrics.model.scores import RowFailure
 from pytest_evalmetrics.reports.html.page import as_data, page_texts
@@ -20,25 +20,6 @@ from pytest_evalmetrics.reports.html.picture import (
     numbers,
     picture_of,
 )
-
-
-def table(rewards, *, tasks=None, sources=(), **scores):
-    """Make a table of one agent from the rewards of each task."""
-    counts = [len(r) for r in rewards]
-    total = sum(counts)
-    return RolloutTable(
-        agents=("a",),
-        agent=np.zeros(total, np.int32),
-        tasks=tuple(range(len(rewards))) if tasks is None else tasks,
-        task=np.repeat(np.arange(len(rewards)), counts),
-        sample=np.concatenate([np.arange(n) for n in counts]),
-        scores={
-            "reward": np.array([v for r in rewards for v in r], float),
-            **{name: np.array(values, float) for name, values in scores.items()},
-        },
-        sources=sources or (SourceFile("runs.jsonl", total, 1, row_is_line=True),),
-        read_as=np.arange(total),
-    )
 
 
 @pytest.fixture(scope="module")

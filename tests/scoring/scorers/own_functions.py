@@ -81,3 +81,22 @@ def slow(item):
     assert release.wait(20)
     inside.clear()
     return float(item["n"])
+
+
+def with_sample(item, sample):
+    assert item
+    return len(sample.get("output_text", ""))
+
+
+def stating(item):
+    return {"words": len(item["output"].split()), "letters": len(item["output"])}
+
+
+stating.scores = ("words", "letters")
+stating.directions = {"letters": "lower"}
+
+
+class Tools:
+    @staticmethod
+    def count(item):
+        return len(item)

@@ -169,7 +169,7 @@ class Calls:
         place = self._taken
         self._taken += 1
         count = self._count(
-            request.encode("utf-8", "backslashreplace"), "perform/1", name
+            request.encode(errors="backslashreplace"), "perform/1", name
         )
         work = Work(name, given, version, self._sample, count, self._label)
         answering = self._transport.perform(work, make, self._meter)
@@ -244,14 +244,14 @@ def _written(value: object) -> str:
     except (TypeError, ValueError):
         # a number or a text that only the slow way can write
         # half a surrogate pair is not text, and is written as its escape
-        return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
+        return _JSON.encode(value).encode(errors="backslashreplace").decode()
 
 
 def shown_text(text: str, hide: Callable[[str], str]) -> str:
     """Prepare a text for ``row_scores.jsonl``: hide secrets, then truncate it."""
     text = hide(text)
     if not text.isascii():
-        text = text.encode("utf-8", "backslashreplace").decode()
+        text = text.encode(errors="backslashreplace").decode()
     if len(text) <= _SHOWN:
         return text
     return f"{text[:_SHOWN]}… (of {len(text)} characters)"

@@ -147,7 +147,7 @@ def _writable(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_writable(item) for item in value]
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
+        return value.encode(errors="backslashreplace").decode()
     return value
 
 

@@ -96,7 +96,7 @@ def _cut(text: str) -> str:
     """Cut a text, and escape half a surrogate pair, which UTF-8 can't hold."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST - 1]}…"
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _payload(data: bytes | mmap.mmap, start: int) -> bytes | None:

@@ -156,7 +156,7 @@ def named_error(raw: RawResponse) -> NamedError | None:
     """Find the error that is the body of a 2xx, as gateways and streams send it."""
     if not any(mark in raw.body for mark in _MARKS):
         return None
-    text = raw.body.decode("utf-8", errors="replace").strip()
+    text = raw.body.decode(errors="replace").strip()
     for document in _documents(text):
         status = _status_of(document)
         if status:
@@ -273,7 +273,7 @@ def refusal_of(
 ) -> SendFailure:
     """Make the failure of a status other than 2xx; `now` is in seconds since 1970."""
     status = raw.status
-    body = raw.body.decode("utf-8", errors="replace")
+    body = raw.body.decode(errors="replace")
     message = f"answered {wire.status_text(status)}"
     if 300 <= status < 400:  # HTTP
         to = raw.headers.get("Location", "").partition("?")[0] or "nowhere"

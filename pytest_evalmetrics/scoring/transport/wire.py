@@ -205,7 +205,7 @@ def text_of(raw: RawResponse) -> str:
 
 def _refuse_other_type(raw: RawResponse, media: str) -> None:
     """Refuse a page, and whatever its head calls something else than JSON."""
-    text = raw.body.decode("utf-8", errors="replace")
+    text = raw.body.decode(errors="replace")
     if media in ("text/html", "application/xhtml+xml") or _HTML_START.match(text):
         raise SendFailure(
             "html",

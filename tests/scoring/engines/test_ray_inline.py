@@ -16,7 +16,7 @@ from scoring.generation.running import rows, run
 from pytest_evalmetrics.errors import DataError, EngineError, RowError
 from pytest_evalmetrics.ext import FieldMap, Request, Source, register_scorer
 from pytest_evalmetrics.reports.sentences import hint_of, reason_of
-from pytest_evalmetrics.rollouts import load
+from pytest_evalmetrics.rollouts import RolloutFile, load, remote
 from pytest_evalmetrics.scoring.engines import ray_engine, ray_scoring
 from pytest_evalmetrics.scoring.engines.ray_engine import RayEngine, read_piece
 from pytest_evalmetrics.scoring.transport.wire import MissingExtraError
@@ -364,7 +364,7 @@ def test_small_files_are_read_here(ray, files):
     assert ray.inits == []
 
 
-def test_three_pieces_for_each_core_are_under_way(ray, engine, files, monkeypatch):
+def test_three_pieces_for_each_core_are_under_way(ray, files, monkeypatch):
     started = []
     remote = ray.remote
 
@@ -391,8 +391,7 @@ def test_three_pieces_for_each_core_are_under_way(ray, engine, files, monkeypatc
         return get(ref)
 
     monkeypatch.setattr(ray, "get", watched)
-    engine._size = 1000
-    read(files, engine)
+    read(files, RayEngine(None, files, always=True, size=1000))
     # one is the task that looks for a free core
     assert under_way[:3] == [1 + 6, 1 + 7, 1 + 8]
     assert under_way[-1] == len(started)
@@ -441,6 +440,33 @@ def test_a_file_that_changes_while_it_is_read_is_refused(ray, engine, files):
     ray.get = changed
     with pytest.raises(DataError, match="changed"):
         read(files, engine)
+
+
+def test_a_file_behind_a_url_is_fetched_by_the_node_and_deleted_again(
+    files, monkeypatch
+):
+    copies = []
+    url = (files / "0.jsonl").as_uri()
+    find = remote.find
+
+    def kept(url, *, fetch):
+        assert fetch
+        copies.extend(find(url, fetch=True))
+        return copies
+
+    monkeypatch.setattr(remote, "find", kept)
+    file = RolloutFile(Path("0.jsonl"), "shown/0.jsonl", url)
+    source, part = read_piece(file, None, Request(FieldMap()))
+    assert source.path == Path("shown/0.jsonl")
+    assert part.rows == 200
+    (copy,) = copies
+    assert not copy.path.exists()
+
+
+def test_a_fetched_file_that_can_not_be_split_is_read_elsewhere(files):
+    (files / "a.csv").write_text("task,reward\na,1\n")
+    file = RolloutFile(Path("a.csv"), "a.csv", (files / "a.csv").as_uri())
+    assert read_piece(file, None, Request(FieldMap())) is None
 
 
 def test_a_node_that_does_not_see_a_file_names_both(tmp_path):

@@ -17,6 +17,7 @@ from pytest_evalmetrics.errors import DataError, EngineError, RowError
 from pytest_evalmetrics.ext import FieldMap, Request, Source, register_scorer
 from pytest_evalmetrics.reports.sentences import hint_of, reason_of
 from pytest_evalmetrics.rollouts import RolloutFile, load, remote
+from pytest_evalmetrics.scoring import door
 from pytest_evalmetrics.scoring.engines import ray_engine, ray_scoring
 from pytest_evalmetrics.scoring.engines.ray_engine import RayEngine, read_piece
 from pytest_evalmetrics.scoring.transport.wire import MissingExtraError
@@ -729,6 +730,16 @@ def test_a_target_answers_in_the_workers(ray, project, scoring):
     assert len(tasks) == 40
     assert {task[0] for task in tasks} == {None}
     assert {task[2] for task in tasks} == {0}
+
+
+def test_the_door_of_scoring_gives_the_engine_of_a_project(ray, project):
+    engine = door.ray_engine("auto", project.folder)
+    outcome = project.there(engine)
+    engine.close()
+    assert ray.inits[0]["address"] == "auto"
+    assert outcome[0].result.agents[0].estimates["mean_reward"].value == 1.0
+    (_, by_value), *_ = ray.kits
+    assert project.module in [module.__name__ for module in by_value]
 
 
 def test_the_projects_modules_go_along_by_their_text(ray, project, scoring):

@@ -2,7 +2,7 @@
 
 import json
 
-from judge_process import scorer_of
+from scoring.scorers import offline
 from scoring.transport.fakes import ok
 
 from pytest_evalmetrics.ext import Calls, Row
@@ -15,6 +15,11 @@ def said(value):
     """Write the answer of a judge's endpoint: a text, or a value as JSON."""
     content = value if isinstance(value, str) else json.dumps(value)
     return ok({"choices": [{"message": {"content": content}}]})
+
+
+def scorer_of(**keys):
+    """Make the scorer of an entry of a benchmark file."""
+    return offline.make(offline.entry(**keys))
 
 
 def make(kind, **keys):

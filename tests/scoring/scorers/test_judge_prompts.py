@@ -7,8 +7,7 @@ because the answers of a journal are those to the old words.
 from pathlib import Path
 
 import pytest
-from judge_process import scorer_of
-from scoring.scorers.inline_judge import MODEL, judged, make, prompts, said
+from scoring.scorers.inline_judge import MODEL, judged, make, prompts, said, scorer_of
 from scoring.transport.fakes import Client
 
 from pytest_evalmetrics.errors import RowError
@@ -127,6 +126,15 @@ def test_the_adherence_of_topics_by_hand(client, refused, mode, score):
     result = topics(client, *refused, mode=mode)
     name = f"topic_adherence(mode={mode})"
     assert result.scores == {name: pytest.approx(score, abs=1e-9)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "less"), [("precision", 1.0), ("recall", 1.0), ("f1", 1.5)]
+)
+def test_a_tiny_number_is_added_to_each_denominator(client, mode, less):
+    # as RAGAS does: p = r = 1 / (1 + 1e-10), and f1 = 2pr / (p + r + 1e-10)
+    (score,) = topics(client, False, True, mode=mode).scores.values()
+    assert (1 - score) / 1e-10 == pytest.approx(less, abs=1e-3)
 
 
 def test_topics_in_other_words_are_matched_by_their_order(client):

@@ -11,16 +11,13 @@ import warnings
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from judge_process import scorer_of
 from pydantic import BaseModel
-from scoring.transport.fakes import Client, ok, status
+from scoring.scorers.inline_judge import MODEL, judged, said, scorer_of
+from scoring.transport.fakes import Client, status
 
 from pytest_evalmetrics.errors import EvalMetricsError, RowError
-from pytest_evalmetrics.ext import CallError, Calls, Row
-from pytest_evalmetrics.scoring.transport import Occurrences
+from pytest_evalmetrics.ext import CallError
 from pytest_evalmetrics.scoring.transport.wire import EndpointError, MissingExtraError
-
-JUDGE = {"url": "http://judge.example/v1", "name": "judge", "max_retries": 1}
 
 
 class Message:
@@ -158,26 +155,13 @@ def client(tmp_path):
         yield client
 
 
-def scorer(metric="AnswerAccuracy", judge=JUDGE, **keys):
+def scorer(metric="AnswerAccuracy", judge=MODEL, **keys):
     asked = {"judge_model": judge} if judge else {}
     return scorer_of(type="ragas", metric=metric, **asked, **keys)
 
 
 def without_judge(metric, **keys):
     return scorer(metric, judge=None, **keys)
-
-
-def said(value):
-    """Write the answer of a judge's endpoint."""
-    content = value if isinstance(value, str) else json.dumps(value)
-    return ok({"choices": [{"message": {"content": content}}]})
-
-
-def judged(client, of, item, sample=None):
-    """Score one row."""
-    scored = Row(0, "agent", 0, 0, item, sample or {})
-    calls = Calls(client.transport, 0, Occurrences(), "test")
-    return client.run(of.score_with(scored, calls))
 
 
 ITEM = {"user_input": "2 + 3?", "response": "5", "reference": "five"}

@@ -46,10 +46,6 @@ class StatResult(msgspec.Struct, frozen=True):
     units: int = 0  # independent observations: clusters if there are any
     log_tail: float = math.nan  # log p, where p itself is `LEAST_P`
 
-    def around(self, estimate: float, half: float) -> StatResult:
-        """Return the same with the interval estimate -+ half."""
-        return msgspec.structs.replace(self, low=estimate - half, high=estimate + half)
-
 
 def vector(x: ArrayLike, name: str = "x") -> Floats:
     """Return `x` as an array of finite floats, or raise `StatsError`."""

@@ -101,7 +101,8 @@ def t_log_sf(t: float, df: float) -> float:
     tail = t_sf(t, df)
     if not t > 0 or tail > LEAST_P:
         return math.log(tail)
-    square = (t / math.sqrt(df)) ** 2
+    ratio = t / math.sqrt(df)
+    square = ratio * ratio  # a power would not overflow to infinity
     if math.isinf(square):
         return -math.inf
     x = 1 / (1 + square)

@@ -59,7 +59,7 @@ def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
     """Return the starts of the levels in a sequence of values of one of `metrics` metrics."""
     numbers = np.asarray(values, dtype=np.float64)
     starts = [0]
-    for end in range(_FEWEST, len(numbers) + 1):
+    for end in range(1, len(numbers) + 1):
         part = numbers[starts[-1] : end]
         if len(part) < _FEWEST or _are_alike(part):
             continue

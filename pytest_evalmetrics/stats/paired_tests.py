@@ -335,7 +335,6 @@ def _best_ends(descending: Floats, sums: Floats, squares_below: Floats) -> Float
         best = np.where(sums > 0, squares_below / sums, descending)
     above = np.append(np.inf, descending[:-1])
     is_between = (best >= descending) & (best <= above)
-    is_between[0] = False  # nothing is above the largest
     return np.where(is_between, best, descending)
 
 

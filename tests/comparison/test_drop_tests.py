@@ -516,3 +516,9 @@ def test_scores_and_rewards_without_a_range_have_no_rare_failures(pass_value):
     after = [[0.0]] * 2 + [[pass_value]] * 48
     result = compared(make_pair(before, after, bounded=pass_value < 1)).test
     assert result.high < FARTHEST - 0.005
+
+
+def test_aggregates_whose_error_is_next_to_nothing_are_sure_of_any_drop():
+    result = compared(flips(10, 0, 90), stated=(1e-200, 30.0)).test
+    assert result.log_p == -math.inf
+    assert result.p == 1e-300

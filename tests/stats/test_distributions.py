@@ -180,3 +180,45 @@ def test_more_successes_than_tries_have_no_chance():
 def test_the_log_of_a_tail_beyond_any_number_is_far_below_0():
     assert distributions.normal_log_sf(1e100) == pytest.approx(-5e199)
     assert distributions.normal_log_sf(1e200) == -math.inf
+
+
+def test_a_tail_of_nothing_is_infinitely_far():
+    assert distributions.normal_isf_of_log(-math.inf) == math.inf
+
+
+@pytest.mark.parametrize("x", [0.5, 50.0])
+def test_with_infinite_degrees_of_freedom_the_log_of_t_is_normal(x):
+    expected = oracle.norm.logsf(x)
+    assert distributions.t_log_sf(x, math.inf) == pytest.approx(expected)
+
+
+def test_a_t_beyond_what_can_be_squared_has_no_tail():
+    assert distributions.t_log_sf(1e200, 30) == -math.inf
+    assert math.isnan(distributions.t_log_sf(math.nan, math.inf))
+
+
+@pytest.mark.parametrize("df", [3, 30])
+def test_the_log_of_a_t_tail_that_is_a_number_is_its_log(df):
+    for x in (-5.0, 0.0, 4.0, 1e6):
+        expected = math.log(oracle.t.sf(x, df))
+        assert distributions.t_log_sf(x, df) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("halvings", "digits"), [(10, 1e-3), (42, 1e-12)])
+def test_a_falling_function_is_halved_so_often(halvings, digits):
+    found = distributions.bisected(lambda x: -x, -0.3, 0.0, 1.0, halvings)
+    assert 0.3 <= found <= 0.3 + digits
+
+
+def test_a_goal_beyond_the_ends_is_the_nearer_end():
+    assert distributions.bisected(lambda x: -x, 1.0, 0.0, 1.0) < 1e-12
+    assert distributions.bisected(lambda x: -x, -2.0, 0.0, 1.0) == 1.0
+
+
+def test_what_does_not_converge_names_its_arguments():
+    with pytest.raises(StatsError) as refused:
+        distributions.binom_sf(10**14, 2 * 10**14, 0.5)
+    assert str(refused.value) == (
+        "the incomplete beta function did not converge at x=0.5, "
+        "a=100000000000001, b=100000000000000"
+    )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from pytest_evalmetrics.stats import clopper_pearson, labelled_mean
 
@@ -100,3 +101,97 @@ def test_without_labels_there_is_no_mean():
     result = labelled_mean([1.0, 0.0], [np.nan, np.nan], [0, 1])
     assert np.isnan(result.mean)
     assert result.labelled == 0
+
+
+# -- by hand -----------------------------------------------------------------------------
+
+
+def test_a_label_of_each_row_has_the_interval_of_its_passes():
+    scores = np.ones(40)
+    labels = np.array([1.0] * 30 + [0.0] * 10)
+    result = labelled_mean(scores, labels, np.arange(40))
+    spread = (40 * 0.1875 + 0.5 / 40) / 40
+    worth = 40 * max(0.1875 / spread, 1)
+    low, high = clopper_pearson(0.75 * worth, worth)
+    assert (result.low, result.high) == pytest.approx((low, high))
+    assert result.mean == 0.75
+
+
+def test_the_ends_of_strata_combine_by_their_distances():
+    """MOVER, and the error of the judge's share of each score between tasks."""
+    scores = np.array([1.0] * 60 + [0.0] * 40)
+    labels = np.full(100, np.nan)
+    labels[:20] = [1.0] * 16 + [0.0] * 4
+    labels[60:70] = [1.0] * 3 + [0.0] * 7
+    result = labelled_mean(scores, labels, np.arange(100), level=0.9)
+    ends = []
+    for passed, n in ((16, 20), (3, 10)):
+        share = passed / n
+        spread = (n * share * (1 - share) + 0.5 / n) / n
+        worth = n * max(share * (1 - share) / spread, 1)
+        ends.append(clopper_pearson(share * worth, worth, 0.9))
+    of_shares = np.repeat([0.8, 0.3], [60, 40])
+    error = norm.isf(0.05) * np.std(of_shares) / np.sqrt(99)
+    below = np.sqrt(
+        error**2 + (0.6 * (0.8 - ends[0][0])) ** 2 + (0.4 * (0.3 - ends[1][0])) ** 2
+    )
+    above = np.sqrt(
+        error**2 + (0.6 * (ends[0][1] - 0.8)) ** 2 + (0.4 * (ends[1][1] - 0.3)) ** 2
+    )
+    assert result.mean == pytest.approx(0.6)
+    assert result.low == pytest.approx(0.6 - below)
+    assert result.high == pytest.approx(0.6 + above)
+
+
+def test_grades_have_the_range_of_scores_and_labels():
+    scores = np.array([1.0, 5.0] * 20)
+    labels = np.where(np.arange(40) < 20, scores, np.nan)
+    grades = labelled_mean(scores, labels, np.arange(40))
+    shares = labelled_mean((scores - 1) / 4, (labels - 1) / 4, np.arange(40))
+    assert grades.mean == pytest.approx(1 + 4 * shares.mean)
+    assert (grades.low, grades.high) == pytest.approx(
+        (1 + 4 * shares.low, 1 + 4 * shares.high)
+    )
+
+
+def test_more_than_five_scores_are_put_into_five_groups_of_equal_size():
+    scores = np.linspace(0, 1, 100)
+    labels = np.full(100, np.nan)
+    # each fifth of the rows has labels of its own
+    for group, label in enumerate([0.0, 0.2, 0.4, 0.6, 1.0]):
+        labels[20 * group : 20 * group + 4] = label
+    result = labelled_mean(scores, labels, np.arange(100))
+    assert result.mean == pytest.approx((0.0 + 0.2 + 0.4 + 0.6 + 1.0) / 5)
+
+
+def test_labels_of_one_task_count_as_one_where_few_of_them_are_off():
+    scores = np.ones(80)
+    labels = np.array([1.0] * 76 + [0.0] * 4)
+    tasks = np.repeat(np.arange(20), 4)
+    result = labelled_mean(scores, labels, tasks)
+    spread = (80 * 0.95 * 0.05 + 0.5 / 80) / 80
+    worth = 80 * max(0.0475 / spread, 1) / 4
+    low, high = clopper_pearson(0.95 * worth, worth)
+    assert result.labelled == 20
+    assert (result.low, result.high) == pytest.approx((low, high))
+
+
+def test_one_task_shows_nothing_of_how_tasks_differ():
+    scores = np.array([1.0, 0.0] * 10)
+    result = labelled_mean(scores, scores, np.zeros(20))
+    assert result.labelled == 1
+    assert result.high - result.low > 0.5
+
+
+@pytest.mark.parametrize(("scores", "label"), [([0.5] * 20, 0.5), ([0.0] * 20, 0.0)])
+def test_shares_may_be_anywhere_from_0_to_1(scores, label):
+    labels = [label] * 10 + [np.nan] * 10
+    result = labelled_mean(scores, labels, np.arange(20))
+    assert result.high > label + 0.04
+    assert result.low < label - 0.04 or label == 0
+
+
+def test_grades_that_are_all_the_same_have_a_range_of_one():
+    result = labelled_mean([3.0] * 20, [3.0] * 10 + [np.nan] * 10, np.arange(20))
+    assert result.mean == 3
+    assert 3 <= result.low <= result.high <= 4

@@ -17,6 +17,7 @@ from pytest_evalmetrics.stats import (
     paired_score_p,
     paired_score_upper,
     pass_m_of_n,
+    quantile7,
     wilson,
     zero_flip_bound,
 )
@@ -213,3 +214,65 @@ def test_the_upper_end_of_a_drop_is_below_the_true_one_in_one_run_of_a_hundred(
 @pytest.mark.parametrize("passed", [5e-324, 1e-17, 1e-300])
 def test_a_sum_of_rewards_that_rounds_to_nothing_has_the_interval_of_none(passed):
     assert exact_interval(passed, 2) == exact_interval(0, 2)
+
+
+@pytest.mark.parametrize("margin", [-0.1, 0.0])
+def test_a_drop_of_less_than_nothing_is_certain(margin):
+    assert paired_score_p(3, 1, 50, margin) == 1
+
+
+@pytest.mark.parametrize("margin", [1.0, 1.5])
+def test_a_drop_of_everything_or_more_is_impossible(margin):
+    assert paired_score_p(3, 1, 50, margin) == 0
+
+
+@pytest.mark.parametrize("n", [10, 1_100])
+@pytest.mark.parametrize(("m", "k"), [(1, 5), (2, 5), (4, 5), (5, 5), (2, 3)])
+def test_m_of_k_rollouts_pass_as_often_as_the_hypergeometric_says(n, m, k):
+    passed = [0, 1, 4, n // 2, n - 1, n]
+    expected = [oracle.hypergeom(n, count, k).sf(m - 1) for count in passed]
+    sizes = np.full(len(passed), n)
+    assert pass_m_of_n(sizes, passed, m, k) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_score_test_is_tangos():
+    """The restricted estimate by the likelihood, and the score by hand."""
+    losses, gains, n, margin = 7, 3, 60, 0.2
+
+    def log_likelihood(gain):
+        rest = 1 - 2 * gain - margin
+        return (
+            losses * math.log(gain + margin)
+            + gains * math.log(gain)
+            + (n - losses - gains) * math.log(rest)
+        )
+
+    grid = np.linspace(1e-6, (1 - margin) / 2 - 1e-6, 400_001)
+    gain = grid[np.argmax([log_likelihood(value) for value in grid[::40]]) * 40]
+    variance = n * (2 * gain + margin - margin**2)
+    z = (n * margin - losses + gains) / math.sqrt(variance)
+    expected = oracle.norm.sf(z)
+    assert paired_score_p(losses, gains, n, margin) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.99])
+def test_newcombes_limit_is_of_wilsons_intervals(level):
+    _, most = oracle.binomtest(56, 70).proportion_ci(level, "wilson")
+    least, _ = oracle.binomtest(48, 80).proportion_ci(level, "wilson")
+    expected = 0.8 - 0.6 + math.hypot(most - 0.8, 0.6 - least)
+    assert newcombe_upper((56, 70), (48, 80), level) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("passed", "n"), [(0.5, 10), (9.5, 10), (2.25, 7), (999.5, 1_000)]
+)
+def test_a_fraction_of_passes_has_the_interval_of_the_beta_distribution(passed, n):
+    low, high = exact_interval(passed, n, 0.9)
+    assert low == pytest.approx(oracle.beta.ppf(0.05, passed, n - passed + 1))
+    assert high == pytest.approx(oracle.beta.ppf(0.95, passed + 1, n - passed))
+
+
+def test_quantiles_are_linear_between_order_statistics():
+    values = [3.0, 1.0, 2.0, 10.0]
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        assert quantile7(values, share) == np.quantile(values, share)

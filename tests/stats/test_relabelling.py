@@ -136,3 +136,140 @@ def test_tasks_of_two_values_by_how_many_are_the_second():
         sizes, ups, (0.2, 0.8), lambda v, o: np.minimum.reduceat(v, o[:-1])
     )
     assert worst.tolist() == [[0.2, 0.8], [0.2, 0.8]]
+
+
+# -- many tasks, and many deals ----------------------------------------------------------
+
+
+def mean_of_each(values, offsets):
+    """The mean of each task's rewards, as a statistic that is not known to be one."""
+    return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)
+
+
+def two_sides(tasks, *, loss=0.1, k_before=3, k_after=3):
+    rng = np.random.default_rng(8)
+    before = rng.gamma(2, 1, (tasks, k_before))
+    return packed(before), packed(rng.gamma(2, 1, (tasks, k_after)) - loss)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("tasks", [40, 1_400])
+def test_a_statistic_of_many_tasks_is_tested_by_deals_of_some_of_them(tasks, sign):
+    before, after = two_sides(tasks)
+    by_cumulants = relabel_test(before, after, sign=sign)
+    sketched = relabel_test(before, after, sign=sign, statistic=mean_of_each, seed=3)
+    assert sketched.mid_p == pytest.approx(by_cumulants.mid_p, rel=0.15)
+    assert sketched.p == sketched.mid_p
+
+
+def test_random_deals_are_the_same_for_the_same_seed():
+    # of five and five rollouts there are 252 deals
+    before, after = two_sides(40, k_before=5, k_after=5)
+
+    def with_seed(seed):
+        return relabel_test(before, after, seed=seed, statistic=mean_of_each).p
+
+    assert with_seed(3) == with_seed(3)
+    assert with_seed(3) != with_seed(4)
+
+
+def test_a_task_of_very_many_deals_is_dealt_at_random():
+    """Of eight and eight rollouts there are 12,870 deals."""
+    rng = np.random.default_rng(5)
+    before = rng.normal(0.5, 1, 8)
+    after = rng.normal(0, 1, 8)
+    expected = oracle.permutation_test(
+        (before, after),
+        lambda one, other: np.mean(one) - np.mean(other),
+        permutation_type="independent",
+        alternative="greater",
+        n_resamples=np.inf,
+    ).pvalue
+    result = relabel_test(packed([before]), packed([after]), seed=1)
+    assert 0.02 < expected < 0.5
+    assert result.mid_p == pytest.approx(expected, abs=0.04)
+
+
+def test_the_observed_deal_is_one_of_the_random_ones():
+    before = np.linspace(2, 3, 9)
+    after = np.linspace(0, 1, 9)
+    result = relabel_test(packed([before]), packed([after]), seed=1)
+    assert result.p == pytest.approx(1 / 2_001)
+
+
+def test_two_values_of_many_kinds_of_tasks_go_by_their_cumulants():
+    """As many tasks of equal rollouts are convolved."""
+    before = [[1.0] * up + [0.0] * (60 - up) for up in range(10, 55)]
+    after = [[1.0] * max(up - 2, 0) + [0.0] * (62 - up) for up in range(10, 55)]
+    result = relabel_test(packed(before), packed(after))
+    assert result.p == result.mid_p
+    mean = variance = seen = 0.0
+    for one, other in zip(before, after, strict=True):
+        good = sum(one) + sum(other)
+        dealt = oracle.hypergeom(120, int(good), 60)
+        mean += dealt.mean()
+        variance += dealt.var()
+        seen += sum(one)
+    expected = oracle.norm.sf((seen - mean) / np.sqrt(variance))
+    assert result.p == pytest.approx(expected, rel=0.02)
+
+
+def test_one_task_that_varies_most_is_dealt_by_itself():
+    """A hang of the baseline: half of its deals are on either side."""
+    rng = np.random.default_rng(6)
+    before = rng.normal(0.05, 1, (30, 2))
+    after = rng.normal(0, 1, (30, 2))
+    before[0] = [1e6, 0.0]
+    after[0] = 0.0
+    result = relabel_test(packed(before), packed(after))
+    # the others decide only where the hang was dealt to the baseline again
+    rest = relabel_test(packed(before[1:]), packed(after[1:]))
+    assert result.mid_p == pytest.approx(rest.mid_p / 2, rel=1e-3)
+
+
+def test_a_tail_that_a_transform_rounds_off_is_as_rare_as_it_can_show():
+    before = [[1.0] * 7 + [0.0]] + [[1.0] * 8] * 11
+    after = [[1.0] + [0.0] * 7] + [[0.0] * 8] * 11
+    result = relabel_test(packed(before), packed(after))
+    assert (result.p, result.mid_p) == (1e-11, 1e-11)
+
+
+@pytest.mark.parametrize(("tasks", "is_convolved"), [(12, True), (13, False)])
+def test_up_to_twelve_tasks_are_dealt_in_all_ways(tasks, is_convolved):
+    rng = np.random.default_rng(9)
+    before = rng.integers(0, 4, (tasks, 3)) * 1.0
+    after = rng.integers(0, 4, (tasks, 3)) * 1.0
+    result = relabel_test(packed(before), packed(after))
+    # on a lattice as many deals tie with the one that is seen
+    assert (result.p > result.mid_p) is is_convolved
+
+
+def skew_of_deals(rewards, size):
+    """The third moment of a task's damage over all deals."""
+    damages = []
+    for way in combinations(range(len(rewards)), size):
+        rest = [rewards[i] for i in range(len(rewards)) if i not in way]
+        damages.append(np.mean([rewards[i] for i in way]) - np.mean(rest))
+    return np.mean(np.array(damages) ** 3), np.mean(np.array(damages) ** 2)
+
+
+def test_the_cumulants_of_many_tasks_are_those_of_all_their_deals():
+    rng = np.random.default_rng(10)
+    before = rng.random((40, 1)) ** 2
+    after = rng.random((40, 5)) ** 2 * 0.8
+    third, variance = np.sum(
+        [
+            skew_of_deals([*one, *other], 1)
+            for one, other in zip(before, after, strict=True)
+        ],
+        axis=0,
+    )
+    seen = float((before.mean(axis=1) - after.mean(axis=1)).sum())
+    # of Pearson's third type: a gamma distribution
+    shape = 4 * variance**3 / third**2
+    scale = np.sqrt(variance / shape)
+    expected = oracle.gamma.sf(seen + shape * scale, shape, scale=scale)
+    result = relabel_test(packed(before), packed(after))
+    assert result.mid_p == pytest.approx(expected, rel=0.03)
+    mirrored = relabel_test(packed(-before), packed(-after), sign=-1.0)
+    assert mirrored.mid_p == pytest.approx(result.mid_p)

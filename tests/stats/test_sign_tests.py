@@ -106,3 +106,13 @@ def test_the_sign_test_of_very_many_tasks_keeps_the_log_of_p():
     result = sign_test([1.0] * 5_000)
     assert result.p == LEAST_P
     assert result.log_tail == pytest.approx(-5_000 * math.log(2))
+
+
+def test_the_sign_test_names_itself_and_its_units():
+    result = sign_test([0.1] * 9 + [-5.0] * 2 + [0.0] * 4)
+    assert (result.name, result.units) == ("sign test", 11)
+    assert math.isnan(result.log_tail)
+
+
+def test_the_test_of_all_signs_names_itself():
+    assert signflip_exact([1.0, 2.0]).name == "exact sign flip"

@@ -196,3 +196,190 @@ def test_the_skew_of_tiny_values_is_that_of_large_ones():
     assert shift_of_skew(values * 1e-130, 2.0) == pytest.approx(
         shift_of_skew(values, 2.0)
     )
+
+
+# -- a rate near an end, by its formula --------------------------------------------------
+
+
+def exact(rate, tries):
+    """Clopper and Pearson's interval of a share of so many tries."""
+    passed = rate * tries
+    low = scipy_stats.beta.ppf(0.025, passed, tries - passed + 1)
+    return low, scipy_stats.beta.ppf(0.975, passed + 1, tries - passed)
+
+
+def t_quantile(df):
+    return scipy_stats.t.ppf(0.975, df)
+
+
+def kurtosis_of(errors):
+    return np.mean(errors**4) / np.mean(errors**2) ** 2
+
+
+def test_a_rate_has_as_many_tries_as_its_error_shows_and_fewer_for_its_kurtosis():
+    values = np.array([1.0] * 37 + [0.25, 0.5, 0.75])
+    mean = mean_se(values)
+    errors = values - values.mean()
+    df = min(39, 2 * 40 / (kurtosis_of(errors) - 1))
+    tries = mean.mean * (1 - mean.mean) / mean.se**2
+    tries *= (t_quantile(39) / t_quantile(df)) ** 2
+    assert tries > 40
+    interval = skewed_rate_interval(mean, errors, None, 0.95)
+    assert interval == pytest.approx(exact(mean.mean, tries))
+
+
+def test_a_rate_has_at_least_as_many_tries_as_tasks():
+    mean = MeanSE(mean=0.95, se=0.2, df=39, units=40)
+    errors = np.array([1.0, -1.0] * 20)
+    interval = skewed_rate_interval(mean, errors, None, 0.95)
+    assert interval == pytest.approx(exact(0.95, 40))
+
+
+def test_errors_without_kurtosis_leave_the_degrees_of_freedom():
+    mean = MeanSE(mean=0.5, se=0.02, df=19, units=20)
+    errors = np.array([0.1, -0.1] * 10)
+    interval = skewed_rate_interval(mean, errors, None, 0.95)
+    assert interval == pytest.approx(exact(0.5, 0.25 / 0.02**2))
+
+
+def test_no_errors_at_all_leave_the_degrees_of_freedom():
+    mean = MeanSE(mean=0.5, se=0.02, df=19, units=20)
+    interval = skewed_rate_interval(mean, np.zeros(20), None, 0.95)
+    assert interval == pytest.approx(exact(0.5, 0.25 / 0.02**2))
+
+
+# ten clusters of ten tasks, whose errors are alike
+ERRORS = np.repeat([0.1, -0.1] * 5, 10)
+TENS = np.repeat(np.arange(10), 10)
+
+
+@pytest.mark.parametrize(
+    ("rate", "share"),
+    [(0.5, 1.0), (0.25, 1.0), (0.75, 1.0), (0.76, 0.5), (0.24, 0.5)],
+)
+def test_few_clusters_of_a_rate_near_an_end_have_half_of_their_tries(rate, share):
+    mean = MeanSE(mean=rate, se=0.06, df=9, units=10)
+    tries = rate * (1 - rate) / 0.06**2 * (t_quantile(99) / t_quantile(9)) ** 2
+    assert 20 < tries < 100
+    interval = skewed_rate_interval(mean, ERRORS, TENS, 0.95)
+    assert interval == pytest.approx(exact(rate, share * tries))
+
+
+def test_clusters_have_no_more_tries_than_tasks():
+    mean = MeanSE(mean=0.5, se=0.01, df=9, units=10)
+    interval = skewed_rate_interval(mean, ERRORS, TENS, 0.95)
+    assert interval == pytest.approx(exact(0.5, 100))
+
+
+def test_twenty_clusters_show_how_skewed_they_are():
+    errors = np.repeat([0.1, -0.1] * 10, 5)
+    mean = MeanSE(mean=0.8, se=0.06, df=19, units=20)
+    tries = 0.16 / 0.06**2 * (t_quantile(99) / t_quantile(19)) ** 2
+    interval = skewed_rate_interval(mean, errors, np.repeat(np.arange(20), 5), 0.95)
+    assert interval == pytest.approx(exact(0.8, tries))
+
+
+@pytest.mark.parametrize(("rate", "end"), [(1.2, 1.0), (-0.2, 0.0)])
+def test_a_rate_is_within_its_range(rate, end):
+    mean = MeanSE(mean=rate, se=0.06, df=19, units=20)
+    errors = np.array([0.1, -0.1] * 10)
+    low, high = skewed_rate_interval(mean, errors, None, 0.95)
+    assert end in (low, high)
+    assert 0 <= low < high <= 1
+
+
+# -- a mean, by its formulas -------------------------------------------------------------
+
+
+def test_a_mean_without_an_error_has_no_interval():
+    low, high = mean_interval(np.ones(20))
+    assert np.isnan(low)
+    assert np.isnan(high)
+
+
+def test_a_long_tail_of_small_values_moves_the_lower_end_alone():
+    values = np.append(np.random.default_rng(6).exponential(size=29), 0.0)
+    low, high = mean_interval(values)
+    mirrored_low, mirrored_high = mean_interval(-values)
+    assert (mirrored_low, mirrored_high) == pytest.approx((-high, -low))
+
+
+def test_the_skew_of_clusters_is_that_of_their_sums():
+    rng = np.random.default_rng(6)
+    values = np.append(rng.exponential(size=29), 0.0)
+    copies = np.repeat(values, 3)
+    clusters = np.repeat(np.arange(30), 3)
+    mean = mean_se(copies, clusters)
+    interval = skewed_mean_interval(
+        mean, copies - mean.mean, 0.95, clusters=clusters, values=copies
+    )
+    assert interval == pytest.approx(mean_interval(values), rel=1e-6)
+
+
+# logarithms whose skew is within 1.5 standard errors of 0
+LOGS = np.random.default_rng(6).normal(size=15)
+
+
+def students_or_halls(values):
+    """The interval where nothing says that the values are lognormal."""
+    mean = mean_se(values)
+    return skewed_mean_interval(mean, values - mean.mean, 0.95)
+
+
+def with_log_sd(sd):
+    return np.exp(LOGS * sd / LOGS.std(ddof=1))
+
+
+@pytest.mark.parametrize("sd", [0.5, 1.49])
+def test_the_upper_end_of_lognormal_values_is_coxs_where_it_is_farther(sd):
+    values = with_log_sd(sd)
+    logs = np.log(values)
+    variance = logs.var(ddof=1)
+    error = np.sqrt(variance / 15 + variance**2 / 28)
+    cox = np.exp(logs.mean() + variance / 2 + scipy_stats.t.ppf(0.975, 14) * error)
+    low, high = mean_interval(values)
+    assert high == pytest.approx(cox)
+    assert high > 1.01 * students_or_halls(values)[1]
+    assert low == students_or_halls(values)[0]
+
+
+def test_logarithms_that_vary_too_much_say_nothing_of_the_mean():
+    values = with_log_sd(1.51)
+    assert mean_interval(values) == students_or_halls(values)
+
+
+def test_logarithms_that_are_skewed_to_the_left_say_nothing_of_the_mean():
+    values = np.append(with_log_sd(0.5), [1e-3, 9.0])
+    assert mean_interval(values) == students_or_halls(values)
+
+
+def test_clusters_say_nothing_of_the_logarithms_of_tasks():
+    values = with_log_sd(1.0)
+    clusters = np.arange(15)
+    mean = mean_se(values, clusters)
+    interval = skewed_mean_interval(
+        mean, values - mean.mean, 0.95, clusters=clusters, values=values
+    )
+    assert interval == pytest.approx(students_or_halls(values))
+
+
+def test_a_lognormal_end_beyond_the_largest_number_is_left_to_hall():
+    values = with_log_sd(1.0)
+    errors = values - values.mean()
+    huge = MeanSE(mean=1e304, se=1e303, df=14, units=15)
+    with_logs = skewed_mean_interval(huge, errors, 0.95, values=values * 1e304)
+    assert with_logs == skewed_mean_interval(huge, errors, 0.95)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_interval_of_a_mean_is_the_same_in_any_unit(unit):
+    values = np.append(np.random.default_rng(6).exponential(size=29), 0.0)
+    low, high = mean_interval(values)
+    assert mean_interval(values * unit) == pytest.approx((low * unit, high * unit))
+
+
+def test_the_shift_by_skew_is_johnsons():
+    values = np.random.default_rng(2).exponential(size=40)
+    skew = scipy_stats.skew(values)
+    expected = skew * (1 + 2 * 2.5**2) / (6 * np.sqrt(40))
+    assert shift_of_skew(values, 2.5) == pytest.approx(expected)

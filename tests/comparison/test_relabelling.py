@@ -5,9 +5,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from comparison.making import compared, make_pair
+from msgspec.structs import replace
 
 from pytest_evalmetrics.comparison import means_of
-from pytest_evalmetrics.comparison.relabelling import values_are_means
+from pytest_evalmetrics.comparison.relabelling import task_statistic, values_are_means
 from pytest_evalmetrics.model.rollout_table import TaskRewards, TaskRows
 
 BEFORE = [[0.9, 0.8], [0.7, 0.2], [0.6, 0.9], [1.0, 0.4], [0.5, 0.6]]
@@ -147,3 +148,42 @@ def test_rows_have_no_mean_reward():
     )
     pair = make_pair([[0.0], [1.0]], [[0.0], [1.0]], rewards_baseline=rows)
     assert not values_are_means(pair)
+
+
+def test_random_deals_of_a_metric_that_is_no_mean_have_the_seed_of_the_gate():
+    pair, _ = pair_reduced_by(np.median)
+    assert compared(pair).p_rollouts == compared(pair).p_rollouts
+    other = compared(replace(pair, name="other")).p_rollouts
+    assert compared(pair).p_rollouts != other
+
+
+def best_of_each(rewards):
+    return np.maximum.reduceat(rewards.values, rewards.offsets[:-1])
+
+
+def test_a_task_is_valued_as_its_metric_values_it():
+    pair = make_pair([[1.0, 0.5]], [[0.5]], task_values=best_of_each)
+    statistic = task_statistic(pair, like=pair.rewards_baseline)
+    values = np.array([0.1, 0.9, 0.3, 0.2])
+    assert statistic(values, np.array([0, 3, 4])).tolist() == [0.9, 0.2]
+
+
+def test_a_task_without_values_of_its_own_is_a_mean():
+    assert task_statistic(make_pair([[1.0]], [[0.5]]), like=None) is None
+
+
+def test_the_best_rollouts_of_many_tasks_are_relabelled_by_their_value():
+    """Of a task of eight and one rollouts the best is the baseline's in 8 of 9 deals."""
+    rng = np.random.default_rng(3)
+    before = rng.random((9, 8))
+    after = rng.random((9, 1))
+    pair = make_pair(
+        before,
+        after,
+        baseline=before.max(axis=1),
+        current=after.max(axis=1),
+        value_baseline=float(before.max(axis=1).mean()),
+        value_current=float(after.mean()),
+        task_values=best_of_each,
+    )
+    assert compared(pair).p_rollouts > 0.1

@@ -282,3 +282,50 @@ def test_a_quantile_of_sorted_values_is_tested_as_one_that_is_computed(pair):
     assert by_order.test.se == pytest.approx(computed.test.se, rel=1e-5)
     assert by_order.test.low == pytest.approx(computed.test.low, rel=1e-5)
     assert by_order.test.high == pytest.approx(computed.test.high, rel=1e-5)
+
+
+# -- the few values that many tasks have -------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["higher", "lower"])
+def test_counted_tasks_are_tested_as_tasks_one_by_one(direction):
+    """Of 600 tasks with few pairs of values the swaps of each pair are counted."""
+    before, after = many_tasks(600, worse=0.03)
+    counted = make_combined(before, after, combine_weighted=weighted_median)
+    one_by_one = replace(counted, combine_weighted=None)
+    by_count = compared(counted, direction=direction).test
+    listed = compared(one_by_one, direction=direction).test
+    assert by_count.p == pytest.approx(listed.p, abs=0.06)
+    assert by_count.se == pytest.approx(listed.se, rel=0.2)
+
+
+def weighted_mean(values, times):
+    return times @ values / times.sum(axis=1)
+
+
+def test_counted_tasks_of_a_mean_in_other_words_are_tested_as_a_mean():
+    """The pseudo-values of a mean are the differences themselves."""
+    before, after = many_tasks(600, worse=0.03)
+    rows = [[value] for value in before], [[value] for value in after]
+    as_mean = compared(make_pair(*rows))
+    in_words = compared(
+        make_combined(before, after, combine=np.mean, combine_weighted=weighted_mean)
+    )
+    assert in_words.draws == 0
+    assert in_words.test.name == as_mean.test.name
+    assert in_words.test.p == pytest.approx(as_mean.test.p, rel=1e-6)
+    assert in_words.influence == pytest.approx(before - after, abs=1e-9)
+
+
+def test_a_mean_of_clusters_in_other_words_is_tested_as_that_of_clusters():
+    rng = np.random.default_rng(3)
+    before = rng.random(90)
+    after = before - 0.1 * (rng.random(90) - 0.3)
+    clusters = np.arange(90) // 3
+    rows = [[value] for value in before], [[value] for value in after]
+    as_mean = compared(make_pair(*rows), clusters=clusters)
+    in_words = compared(
+        make_combined(before, after, combine=np.mean), clusters=clusters
+    )
+    assert in_words.test.name == as_mean.test.name == "clustered paired t"
+    assert in_words.test.p == pytest.approx(as_mean.test.p, rel=1e-6)

@@ -7,7 +7,7 @@ import pytest
 from comparison.making import compared, make_combined, make_pair, worst_task
 from scipy import stats as oracle
 
-from pytest_evalmetrics.comparison import Runs
+from pytest_evalmetrics.comparison import Runs, runs_of
 from pytest_evalmetrics.comparison.typical_drop import rank_damage
 
 
@@ -196,3 +196,30 @@ def test_values_that_are_no_mean_rewards_have_no_drop_of_most_tasks():
 )
 def test_what_has_no_ranks_or_no_level_has_no_drop_of_most_tasks(settings):
     assert typical(HUNG, SLOWER, direction="lower", **settings) is None
+
+
+def runs_of_latencies(*factors):
+    """Runs of the same tasks, each slower or faster by a factor."""
+    now = LONGER[:, None]
+    runs = [np.array(LATENCIES)[:, None] * factor for factor in factors]
+    pairs = [make_pair(run, now, bounded=False) for run in runs]
+    pooled = make_pair(np.mean(runs, axis=0), now, bounded=False)
+    return pooled, runs_of(pairs, pooled=True, is_rate=False)
+
+
+def test_runs_that_scatter_leave_most_tasks_unproven():
+    pooled, noise = runs_of_latencies(0.9, 1.0, 1.1)
+    alone = compared(pooled, name="statistical", direction="lower").typical
+    beside = compared(pooled, name="statistical", direction="lower", runs=noise).typical
+    assert alone.p < 0.01
+    assert beside.p > 0.1
+
+
+def test_the_noise_of_most_tasks_that_scatter_by_a_factor_is_of_logarithms():
+    """A further run of three that differ by 10 %, predicted by t of two."""
+    factors = (0.9, 1.0, 1.1)
+    pooled, noise = runs_of_latencies(*factors)
+    beside = compared(pooled, name="statistical", direction="lower", runs=noise).typical
+    drop = oracle.trim_mean(np.log(LONGER / LATENCIES), 0.1)
+    error = np.std(np.log(factors), ddof=1) * np.sqrt(1 + 1 / 3)
+    assert beside.p == pytest.approx(oracle.t.sf(drop / error, 2), rel=0.05)

@@ -3,8 +3,7 @@
 import msgspec
 
 from pytest_evalmetrics.ext import FieldMap, Request
-from pytest_evalmetrics.rollouts.file_search import find_files
-from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder
 
 
@@ -21,10 +20,9 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def load_with(loader_class, folder, name, **fields):
-    """Read one file as the loader of a tool does."""
+    """Read one file, or a folder, as the loader of a tool does."""
     request = Request(FieldMap(**fields), ())
-    (file,) = find_files((name,), folder.path)
-    source = open_source(file)
+    source = open_source(RolloutFile(folder.path / name, name))
     builder = ChunkBuilder(request, source)
     rollouts = []
     for rollout in loader_class(request).rollouts(source, builder):

@@ -170,8 +170,8 @@ def test_a_row_of_verifiers_without_an_id_is_refused(folder, id_):
 def test_the_ids_of_an_early_verifiers_are_numbered_by_their_questions(folder):
     rows = [{"id": n // 2, "prompt": "ab"[n % 2], "reward": 1} for n in range(4)]
     assert [one.task for one in verifiers(folder, *rows).rollouts] == [0, 1, 0, 1]
-    rows = [{"id": n // 2, "prompt": "ab"[n // 2], "reward": 1} for n in range(4)]
-    assert [one.task for one in verifiers(folder, *rows).rollouts] == [0, 0, 1, 1]
+    rows = [{"id": 5 + n // 2, "prompt": "ab"[n // 2], "reward": 1} for n in range(4)]
+    assert [one.task for one in verifiers(folder, *rows).rollouts] == [5, 5, 6, 6]
 
 
 # -- verifiers from 0.4 on ---------------------------------------------------------------------
@@ -662,6 +662,19 @@ def test_a_result_of_harbor_that_is_not_known_is_refused(folder, result, message
     assert error.hint == hint
 
 
+def test_a_cut_configuration_of_harbor_is_named(folder):
+    folder.write('{"trial_name": {', "job/a__x/config.json")
+    error = refused(Harbor, folder, "job")
+    assert error.message.startswith("this looks like the configuration of a trial, ")
+    assert error.file == "job/a__x/config.json"
+
+
+def test_other_folders_of_harbor_hold_no_trial(folder):
+    folder.json({"model": "m"}, "job/settings/config.json")
+    folder.json(trial_of(), "job/a__x/result.json")
+    assert len(load_with(Harbor, folder, "job").rollouts) == 1
+
+
 def test_a_trial_of_harbor_of_the_first_schema_is_read(folder):
     assert (
         len(harbor(folder, a__x__at__result=trial_of(schema_version=1)).rollouts) == 1
@@ -740,6 +753,10 @@ def test_a_sample_of_lm_eval_in_a_file_of_another_name(folder):
     assert (rollout.task, rollout.content, rollout.agent) == ("a", "d", None)
     assert rollout.scores == {"acc": 1, "acc_norm": 0.5}
     assert (loaded.positional, loaded.ruler) == (False, set())
+
+
+def test_the_number_of_a_document_of_lm_eval_is_no_score(folder):
+    assert lm_eval(folder, sample(3, acc=1)).rollouts[0].scores == {"acc": 1}
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

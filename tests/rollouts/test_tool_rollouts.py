@@ -17,15 +17,21 @@ from pytest_evalmetrics.model.rollout_table import (
     STATED_TOTAL,
 )
 from pytest_evalmetrics.rollouts.loaders.bfcl import Bfcl
+from pytest_evalmetrics.rollouts.loaders.deepeval import DeepEval
 from pytest_evalmetrics.rollouts.loaders.evalplus import EvalPlus
+from pytest_evalmetrics.rollouts.loaders.every_eval_ever import EveryEvalEver
+from pytest_evalmetrics.rollouts.loaders.harbor import Harbor
 from pytest_evalmetrics.rollouts.loaders.helm import Helm
+from pytest_evalmetrics.rollouts.loaders.inspect_ai import InspectAi
 from pytest_evalmetrics.rollouts.loaders.langfuse import Langfuse
 from pytest_evalmetrics.rollouts.loaders.mlflow import MlflowTraces
 from pytest_evalmetrics.rollouts.loaders.nemo_evaluator import NemoEvaluator
 from pytest_evalmetrics.rollouts.loaders.opik import Opik
 from pytest_evalmetrics.rollouts.loaders.phoenix import Phoenix
+from pytest_evalmetrics.rollouts.loaders.promptfoo import Promptfoo
 from pytest_evalmetrics.rollouts.loaders.pydantic_evals import PydanticEvals
 from pytest_evalmetrics.rollouts.loaders.swebench import SweBench
+from pytest_evalmetrics.rollouts.loaders.verifiers import Verifiers
 from pytest_evalmetrics.rollouts.not_judged import RolloutError
 from pytest_evalmetrics.rollouts.tool_loader import Rollout
 
@@ -34,6 +40,57 @@ def refused(loader_class, folder, name):
     with pytest.raises(DataError) as caught:
         load_with(loader_class, folder, name)
     return caught.value
+
+
+@pytest.mark.parametrize(
+    ("loader_class", "name", "what"),
+    [
+        (DeepEval, "r.json", "a test run of deepeval"),
+        (EvalPlus, "r.json", "the results of evalplus"),
+        (Harbor, "result.json", "a Harbor result"),
+        (InspectAi, "r.json", "an inspect_ai log"),
+        (Langfuse, "r.json", "an answer of Langfuse"),
+        (Opik, "r.json", "a result of Opik"),
+        (Phoenix, "r.json", "an experiment of Phoenix"),
+        (Promptfoo, "r.json", "the results of promptfoo"),
+        (PydanticEvals, "r.json", "a report of pydantic-evals"),
+        (SweBench, "r.json", "a report of SWE-bench"),
+    ],
+)
+def test_a_file_that_is_cut_off_is_named_by_its_tool(folder, loader_class, name, what):
+    folder.write('{"a": {', name)
+    error = refused(loader_class, folder, name)
+    assert error.message == (
+        f"this looks like {what}, and the file ends in the middle of it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("loader_class", "rows", "beside", "what"),
+    [
+        (Verifiers, {"id": 1}, "metadata.json", "the metadata of verifiers"),
+        (
+            NemoEvaluator,
+            {"problem_idx": 1},
+            "eval-1.json",
+            "a bundle of NeMo Evaluator",
+        ),
+        (
+            EveryEvalEver,
+            {"sample_id": "a"},
+            "r.json",
+            "an evaluation of Every Eval Ever",
+        ),
+    ],
+)
+def test_a_file_beside_that_is_cut_off_is_named_by_its_tool(
+    folder, loader_class, rows, beside, what
+):
+    folder.rows([rows], "r_samples.jsonl")
+    folder.write('{"a": {', beside)
+    error = refused(loader_class, folder, "r_samples.jsonl")
+    assert error.message.startswith(f"this looks like {what}, and ")
+    assert error.file == beside
 
 
 # -- Phoenix -----------------------------------------------------------------------------------
@@ -474,7 +531,14 @@ def test_a_case_of_pydantic_evals(folder):
         },
         "assertions": {"right": {"value": True}, "tone": {"value": False}},
         "labels": {"kind": {"value": "easy"}, "size": "s"},
-        "metrics": {"steps": 3, "input_tokens": 5, "cost": 0.25},
+        "metrics": {
+            "steps": 3,
+            "input_tokens": 5,
+            "output_tokens": 2,
+            "cache_read_tokens": 1,
+            "total_tokens": 7,
+            "cost": 0.25,
+        },
         "task_duration": 1.5,
     }
     loaded = pydantic(folder, case)
@@ -485,7 +549,13 @@ def test_a_case_of_pydantic_evals(folder):
             task="sum",
             sample=1,
             scores={"tone": 0.5, "right": True, "assertion.tone": False, "steps": 3},
-            usage={"latency_s": 1.5, "prompt_tokens": 5, "cost_usd": 0.25},
+            usage={
+                "latency_s": 1.5,
+                "prompt_tokens": 5,
+                "completion_tokens": 2,
+                "cached_tokens": 1,
+                "cost_usd": 0.25,
+            },
             rewards=("tone", "right", "assertion.tone"),
             content=["1 + 1", "2"],
         )
@@ -518,7 +588,11 @@ def test_the_number_of_a_run_of_pydantic_evals(folder, name, original, task, sam
 
 @pytest.mark.parametrize(
     ("names", "positional"),
-    [(["Case 1", "Case 2"], True), (["Case 1", "sum"], False), (["sum"], False)],
+    [
+        (["Case 1", "Case 2"], True),
+        (["Case 1", "sum"], False),
+        (["sum", "Case 2"], False),
+    ],
 )
 def test_cases_of_pydantic_evals_without_names_are_positions(folder, names, positional):
     cases = [{"name": name} for name in names]
@@ -883,6 +957,21 @@ def test_other_instances_of_helm_are_left_out(folder):
     )
     assert [rollout.task for rollout in loaded.rollouts] == ["a", "b"]
     assert loaded.notes == [OtherInstancesLeftOut("run/per_instance_stats.json", 2)]
+
+
+@pytest.mark.parametrize("name", ["run/per_instance_stats.json", "run/mine.json"])
+def test_instances_of_helm_without_statistics_are_read(folder, name):
+    instance = {"instance_id": "a", "train_trial_index": 0, "stats": [stat("f1", 1)]}
+    folder.json([instance], name)
+    loaded = load_with(Helm, folder, name)
+    assert (len(loaded.rollouts), loaded.notes) == (1, [])
+
+
+def test_broken_statistics_of_helm_are_named(folder):
+    folder.json([], "run/per_instance_stats.json")
+    folder.write("[{", "run/stats.json")
+    error = refused(Helm, folder, "run/per_instance_stats.json")
+    assert error.file == "run/stats.json"
 
 
 def test_the_statistics_of_helm_over_all_instances_are_refused(folder):

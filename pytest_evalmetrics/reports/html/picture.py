@@ -273,35 +273,35 @@ def histogram(now: Floats, was: Floats | None) -> Histogram | None:
 class _Bars(msgspec.Struct, frozen=True):
     """Where the bars of a histogram are; of width 0 each stands for one value."""
 
-    at: Floats
-    width: float
-    low: float
-    high: float
+    at: Floats  # their middles
+    width: float = 0.0
+    ends: tuple[float, float] | None = (
+        None  # of all bars together, where they have a width
+    )
 
     def counts_of(self, values: Floats) -> list[int]:
         """Count the values of each bar."""
-        if not self.width:
+        if self.ends is None:
             places = self.at.searchsorted(values)
             counts = np.bincount(places, minlength=len(self.at))
         else:
-            ends = (self.low, self.high)
-            counts, _ = np.histogram(values, bins=_BARS, range=ends)
+            counts, _ = np.histogram(values, bins=_BARS, range=self.ends)
         result: list[int] = counts.tolist()
         return result
 
 
 def _bars_of(values: Floats) -> _Bars | None:
     """Choose bars for values; None for such as differ by less than floats can split."""
-    low = float(values.min())
-    high = float(values.max())
     levels = _levels(values, _FEW)
     if levels is not None:
-        return _Bars(at=levels, width=0.0, low=low, high=high)
+        return _Bars(at=levels)
+    low = float(values.min())
+    high = float(values.max())
     edges = np.linspace(low, high, _BARS + 1)
     if not (np.diff(edges) > 0).all():
         return None
     middles = (edges[:-1] + edges[1:]) / 2
-    return _Bars(at=middles, width=(high - low) / _BARS, low=low, high=high)
+    return _Bars(at=middles, width=(high - low) / _BARS, ends=(low, high))
 
 
 def _statistics(values: Floats, count: int) -> Statistics | None:

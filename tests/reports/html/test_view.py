@@ -170,7 +170,9 @@ def test_verdicts_are_ordered_by_their_severity(first, second, verdict):
 
 def test_an_advisory_failure_is_worse_than_a_warning_and_better_than_any_other():
     advisory = below(tier=Tier.ADVISORY, verdict=Verdict.WARN)
-    assert row(advisory, below(verdict=Verdict.WARN)).verdict == "ADVISORY"
+    warning = below(verdict=Verdict.WARN)
+    assert row(advisory, warning).verdict == "ADVISORY"
+    assert row(warning, advisory).verdict == "ADVISORY"
     assert row(advisory, below(verdict=Verdict.INCONCLUSIVE)).verdict == "INCONCLUSIVE"
 
 

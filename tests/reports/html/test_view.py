@@ -30,6 +30,7 @@ from pytest_evalmetrics.model.results import (
 )
 from pytest_evalmetrics.model.scores import (
     Agreement,
+    JudgeCheck,
     JudgeUse,
     RowFailure,
     ScorerFailures,
@@ -600,6 +601,9 @@ USE = JudgeUse(
     cost=None,
     latency_s={},
 )
+PEOPLE = JudgeCheck(
+    score="quality", rows=9, failed=0, accuracy=1.0, kappa=1.0, quadratic_kappa=1.0
+)
 SERVER = RowFailure(0, "a.jsonl:3", "http-500", "the server failed", "try again")
 RARE = RowFailure(99, "a.jsonl:99", "no-score", "it is empty")
 FAILURES = ScorerFailures(
@@ -654,6 +658,7 @@ def test_a_page_is_whole_and_a_short_one_has_the_reasons_of_failures():
         below(),
         flips=(FLIP,),
         judges=(USE,),
+        judge_checks=(PEOPLE,),
         failed_rows=(FAILURES,),
         recorded=saved,
         notes=tuple(Remark(f"note {number}") for number in range(3)),
@@ -666,6 +671,7 @@ def test_a_page_is_whole_and_a_short_one_has_the_reasons_of_failures():
     assert [check.name for check in whole.checks] == ["a", "b", "c", "d", "pass@1"]
     assert whole.flips == (FLIP,)
     assert whole.judges == (USE,)
+    assert whole.judge_checks == (PEOPLE,)
     assert len(whole.failures) == 1
     assert whole.recorded == ("recorded b.json",)
     assert len(whole.notes) == len(whole.sources) == 3
@@ -675,7 +681,8 @@ def test_a_page_is_whole_and_a_short_one_has_the_reasons_of_failures():
     short = described(result, runs=runs, short=True)
     assert short.short
     assert [check.name for check in short.checks] == ["pass@1", "a", "b", "c"]
-    assert short.flips == short.judges == short.failures == short.recorded == ()
+    assert short.flips == short.judges == short.judge_checks == ()
+    assert short.failures == short.recorded == ()
     assert len(short.notes) == len(short.sources) == 2
     assert len(short.metrics) == 8
     assert (short.more_metrics, short.more_sources) == (2, 1)

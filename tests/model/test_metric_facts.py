@@ -6,6 +6,7 @@ import pytest
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.metric_facts import (
+    STATISTIC_FACTS,
     MetricFacts,
     Range,
     ScoreFacts,
@@ -118,3 +119,23 @@ def test_a_direction_that_is_none_is_refused():
 )
 def test_the_range_of_a_score_is_that_of_its_scorer(low, high, expected):
     assert score_range("clarity", ScoreFacts(low=low, high=high)) == expected
+
+
+@pytest.mark.parametrize(
+    ("statistic", "has_interval"),
+    [("mean", True), ("max", False), ("min", False), ("median", False), ("std", False)],
+)
+def test_of_the_statistics_of_a_score_the_mean_has_an_interval(statistic, has_interval):
+    assert STATISTIC_FACTS[statistic].has_interval is has_interval
+
+
+def test_a_standard_deviation_is_never_below_0_and_no_direction_is_better():
+    deviation = STATISTIC_FACTS["std"]
+    assert deviation.limits == (0.0, math.inf)
+    assert deviation.direction is None
+
+
+@pytest.mark.parametrize("statistic", ["mean", "max", "min", "median"])
+def test_other_statistics_have_the_range_and_the_direction_of_their_score(statistic):
+    facts = STATISTIC_FACTS[statistic]
+    assert (facts.direction, facts.limits) == ("as_score", "as_score")

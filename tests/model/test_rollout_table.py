@@ -201,13 +201,17 @@ def test_a_tables_missing_rewards_may_count():
 def test_rows_that_lack_a_number_or_a_label_are_found():
     rows = table(
         [[1, NAN], [0, 1]],
-        categories={"lang": labels([0, 1, -1, 0], "de", "<missing>")},
+        categories={"lang": labels([0, 1, -1, 0], "de", "(missing)")},
     )
     assert rows.lacking(["reward"]).tolist() == [False, True, False, False]
     assert rows.lacking(["nothing"]).tolist() == [False] * 4
-    lacking = rows.lacking(["lang"])
-    assert bool(lacking[2])
-    assert not lacking[0]
+    assert rows.lacking(["lang"]).tolist() == [False, True, True, False]
+    assert rows.lacking(["reward", "lang"]).tolist() == [False, True, True, False]
+
+
+def test_rows_that_all_have_a_label_lack_none():
+    rows = table([[1, 0]], categories={"lang": labels([0, 1], "de", "en")})
+    assert rows.lacking(["lang"]).tolist() == [False, False]
 
 
 def test_a_part_of_a_table_has_the_tasks_of_its_rows():

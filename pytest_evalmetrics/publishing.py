@@ -147,7 +147,7 @@ class RunResults:
                 benchmarks={item.partition("::")[0] for item in ids},
             )
         # -p no:terminal
-        verbosity = getattr(self._config.option, "verbose", 0)
+        verbosity = self._config.getoption("verbose", default=0)
         invoked = self._config.invocation_params.dir
         shown = [shown_below(path, invoked) for path in paths]
         if self._config.getoption("evalmetrics_accept_report") is not None:

@@ -11,17 +11,6 @@ import pytest
 from pytest_evalmetrics import settings
 
 
-def test_a_mode_of_the_journal_that_is_none_is_refused(project):
-    project.write("pytest.ini", "[pytest]\nevalmetrics_journal = sometimes\n")
-    result = project.run()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        [
-            "ERROR: evalmetrics_journal = sometimes: expected one of normal, replay, refresh, off"
-        ]
-    )
-
-
 def test_the_journal_lies_in_the_configured_place(project):
     project.write(
         "pytest.ini", "[pytest]\nevalmetrics_journal_path = kept/journal.log\n"
@@ -212,6 +201,11 @@ def test_options_that_mean_nothing_together_are_refused(configured, arguments, w
             "baseline_age",
             "soon",
             "evalmetrics_baseline_age: expected a number of days, found 'soon'",
+        ),
+        (
+            "journal",
+            "sometimes",
+            "evalmetrics_journal = sometimes: expected one of normal, replay, refresh, off",
         ),
         (
             "baseline_age",
@@ -547,16 +541,26 @@ def test_workers_share_the_cluster_that_the_environment_names(configured, monkey
 # -- paths that pytest takes for tests -------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--evalmetrics-output",
+        "--evalmetrics-journal",
+        "--evalmetrics-journal-import",
+        "--evalmetrics-journal-export",
+        "--evalmetrics-history",
+    ],
+)
 def test_a_path_elsewhere_that_moves_pytests_root_is_refused_with_the_way_out(
-    pytester, tmp_path
+    pytester, tmp_path, option
 ):
-    history = tmp_path / "h.jsonl"
-    history.touch()
-    config = pytester.parseconfig("--evalmetrics-history", str(history))
+    path = tmp_path / "h.jsonl"
+    path.touch()
+    config = pytester.parseconfig(option, str(path))
     root = config.rootpath
     assert refusal(config) == (
-        f"--evalmetrics-history {history}: pytest took the path for a test's, and its root "
-        f"folder is now {root}\n  write --evalmetrics-history={history}"
+        f"{option} {path}: pytest took the path for a test's, and its root "
+        f"folder is now {root}\n  write {option}={path}"
     )
 
 
@@ -608,3 +612,32 @@ def test_the_help_describes_each_setting(project):
     text = project.run("--help").stdout.str()
     described = words_between(text, "  evalmetrics_files", "\n\n")
     assert described.startswith(" ".join(HELP_OF_SETTINGS.split()))
+
+
+# -- workers and tests -----------------------------------------------------------------------
+
+
+def test_without_pytest_xdist_no_worker_is_started(pytester):
+    assert not settings.starts_workers(pytester.parseconfig("-p", "no:xdist"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "starts"),
+    [
+        ([], False),
+        (["--dist=load", "--tx=2*popen"], True),
+        (["--dist=no", "--tx=2*popen"], False),
+        (["--dist=load"], False),
+    ],
+)
+def test_workers_are_started_where_they_have_both_work_and_a_place(
+    pytester, arguments, starts
+):
+    assert settings.starts_workers(pytester.parseconfig(*arguments)) is starts
+
+
+def test_tests_that_request_the_fixture_are_known(pytester):
+    pytester.makepyfile("def test_a(evalmetrics): ...\ndef test_b(): ...")
+    asks, asks_not = pytester.inline_genitems()[0]
+    assert settings.has_fixture(asks)
+    assert not settings.has_fixture(asks_not)

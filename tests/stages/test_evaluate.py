@@ -3,12 +3,13 @@
 import json
 
 import msgspec
-from stages.making import against, benchmark, given, write_rows
+from stages.making import against, benchmark, given, load, write_rows
 
 from pytest_evalmetrics.baselines.document import render, stamped
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.changes import RolloutsOfTasks
 from pytest_evalmetrics.model.comparison import TaskGroup
+from pytest_evalmetrics.model.gate_notes import BetterThanBaseline
 from pytest_evalmetrics.model.reasons import Failed, FirstRun, NoBaseline
 from pytest_evalmetrics.model.results import BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
@@ -294,3 +295,48 @@ def test_an_advisory_gate_fails_no_run_unless_the_policy_requires_it(tmp_path):
     asked = benchmark(tmp_path, keys)
     assert evaluated(asked).result.passed
     assert not evaluated(asked, is_required=True).result.passed
+
+
+# -- what a comparison is made of ------------------------------------------------------------
+
+
+def improvements_in(result):
+    return [note for note in result.notes if isinstance(note, BetterThanBaseline)]
+
+
+def test_a_metric_that_is_better_than_another_run_is_noted(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[0, 0]] * 40)
+    write_rows(tmp_path, "new.jsonl", [[1, 1]] * 40)
+    keys = f"metrics: [mean_reward]\n{against()}"
+    (note,) = improvements_in(evaluated(benchmark(tmp_path, keys)).result)
+    assert (note.metric, note.before, note.now) == ("mean_reward", 0.0, 1.0)
+    assert not note.is_committed
+
+
+def test_a_metric_that_is_better_than_a_committed_baseline_can_be_accepted(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[0, 0]] * 40)
+    asked, snapshot = recorded_snapshot(tmp_path)
+    (tmp_path / "new.jsonl").unlink()
+    write_rows(tmp_path, "new.jsonl", [[1, 1]] * 40)
+    (note,) = improvements_in(evaluated(asked, baseline=snapshot).result)
+    assert note.is_committed
+
+
+def test_a_task_in_quarantine_is_not_compared(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 40)
+    write_rows(tmp_path, "new.jsonl", [[0]] + [[1]] * 39)
+    keys = f"metrics: [mean_reward]\n{against()}"
+    entry = "quarantine: [{task: t0, reason: flaky, until: 2999-01-01}]"
+    whole = only(evaluated(benchmark(tmp_path, keys)).result.checks, Gate.BASELINE)
+    rest = evaluated(benchmark(tmp_path, f"{keys}\n{entry}")).result.checks
+    assert whole.comparison.current == 0.975
+    assert only(rest, Gate.BASELINE).comparison.current == 1.0
+
+
+def test_the_texts_of_a_baseline_are_kept_of_rollouts_in_files_alone(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] * 3)
+    asked = benchmark(tmp_path, "baseline: {answers: true}")
+    _, loaded = load(asked)
+    recording = {"baseline": Snapshot(), "updates": True}
+    assert evaluated(asked, **recording).kept_rows is not None
+    assert evaluated(asked, **recording, table=loaded.table).kept_rows is None

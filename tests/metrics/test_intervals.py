@@ -276,3 +276,107 @@ def test_the_interval_of_a_skewed_mean_stays_in_the_range_of_its_score():
 def test_a_mean_has_an_interval_or_a_reason(tasks, name):
     result = of(name, tasks, FIRST_K)
     assert (result.interval is None) == bool(result.reason)
+
+
+# -- the tasks that a metric of one task is of -----------------------------------------------
+
+
+def test_the_worst_task_is_named():
+    assert of("worst_task", [[1.0], [0.25, 0.25], [0.5]]).of_tasks == ("1",)
+
+
+def test_all_tasks_that_are_as_bad_are_named():
+    assert of("worst_task", [[0.5], [1.0], [0.5]]).of_tasks == ("0", "2")
+
+
+def test_ten_of_the_worst_tasks_are_named():
+    names = of("worst_task", [[0.0]] * 12).of_tasks
+    assert names == tuple(str(task) for task in range(10))
+
+
+@pytest.mark.parametrize(("name", "task"), [("min/reward", "2"), ("max/reward", "0")])
+def test_the_task_of_the_lowest_or_the_highest_rollout_is_named(name, task):
+    assert of(name, [[0.5, 1.0], [], [0.25, 0.9]]).of_tasks == (task,)
+
+
+def test_a_mean_is_of_no_task_alone():
+    assert of("mean_reward", GRADED).of_tasks == ()
+
+
+# -- why there is no interval ----------------------------------------------------------------
+
+
+def reason(name, rewards, **keywords):
+    result = of(name, rewards, **keywords)
+    assert result.interval is None
+    return result.reason
+
+
+def test_one_task_shows_no_spread():
+    words = "a single task says nothing of the spread between tasks"
+    assert reason("mean_reward", [[1, 0], []]) == words
+
+
+def test_one_cluster_shows_no_spread():
+    words = "all tasks are in one cluster, which says nothing of the spread"
+    assert reason("mean_reward", GRADED, clusters=np.zeros(5, dtype=int)) == words
+
+
+def test_equal_numbers_without_a_range_show_no_spread():
+    words = "every task has the same value, which says nothing of the spread"
+    assert reason("mean_reward", [[7]] * 5) == words
+    assert reason("median", [[7]] * 9) == words
+
+
+def test_few_tasks_have_no_interval_of_their_median():
+    words = "3 tasks are too few for an interval of their median"
+    assert reason("median", [[1], [2], [3]]) == words
+
+
+def test_few_tasks_have_no_interval_of_a_quantile():
+    words = "9 tasks are too few for an interval of p95"
+    assert reason("p95", [[task] for task in range(9)]) == words
+
+
+def test_resamplings_that_are_all_alike_have_no_interval():
+    def count(task_rewards):
+        return float(len(task_rewards))
+
+    words = "every resampling of the tasks gives the same value"
+    assert reason(custom(count), GRADED) == words
+
+
+def test_a_metric_that_resampled_tasks_do_not_define_has_no_interval():
+    def distinct(task_rewards):
+        if len({tuple(task) for task in task_rewards}) < len(task_rewards):
+            raise ValueError("twice the same task")
+        return 1.0
+
+    result = reason(custom(distinct), GRADED)
+    assert result.startswith("on resampled tasks the metric is not defined: metric")
+    assert "twice the same task" in result
+
+
+def test_a_metric_without_a_vectorised_form_is_not_resampled_over_many_rollouts():
+    words = "not computed over more than 20000 rollouts for a metric without a vectorised form"
+    many = [[0.5] * 10_001] * 2
+    assert reason(custom(lambda tasks: float(len(tasks[0]))), many) == words
+
+
+def test_an_estimate_counts_the_tasks_and_rollouts_behind_it():
+    result = of("mean_reward", [[1, 0], [], [1]])
+    assert (result.tasks, result.rollouts) == (2, 3)
+    assert (result.score, result.missing) == ("reward", 0)
+
+
+def test_a_value_that_is_known_already_is_kept():
+    assert of("mean_reward", GRADED, value=0.123).value == 0.123
+
+
+def test_a_mean_stays_within_its_range():
+    skewed = [[0.0]] * 9 + [[10.0]]
+    wide = of("mean_reward", skewed)
+    within = of("mean_reward", skewed, ends=(0.0, 10.0))
+    assert wide.interval.low < 0
+    assert within.interval.low == 0
+    assert within.interval.high == min(wide.interval.high, 10.0)

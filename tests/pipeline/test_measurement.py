@@ -12,6 +12,8 @@ from pytest_evalmetrics.model.gate_notes import UnannouncedCode
 from pytest_evalmetrics.pipeline.gate_settings import plan_of
 from pytest_evalmetrics.pipeline.measurement import (
     _answering_models,
+    _flat,
+    _of_judges,
     differing_keys,
     measurement_of,
     shown_setting,
@@ -323,3 +325,67 @@ def test_keys_that_differ_are_those_of_now_and_then_those_that_are_gone():
 )
 def test_a_setting_is_written_as_in_the_file(value, text):
     assert shown_setting(value) == text
+
+
+# -- judges ----------------------------------------------------------------------------------
+
+
+def asking(name, **settings):
+    """Make a judge's model with some settings."""
+    known = {"inference": {}, "system_prompt": None, "end_token": None, **settings}
+    versions = known.pop("versions", {})
+    return SimpleNamespace(model=SimpleNamespace(name=name, **known), versions=versions)
+
+
+def judged_by(*judges):
+    return dict(_of_judges(SimpleNamespace(judges=judges)))
+
+
+def test_a_judge_is_described_by_all_that_shapes_its_answers():
+    judge = asking(
+        "j",
+        inference={"temperature": 0.5},
+        system_prompt="Be fair.",
+        end_token="<end>",  # noqa: S106 - no password
+        versions={"rubric": "7"},
+    )
+    assert judged_by(judge) == {
+        "judge": "j",
+        "judge rubric": "7",
+        "judge temperature": 0.5,
+        "judge system_prompt": "Be fair.",
+        "judge end_token": "<end>",
+    }
+
+
+def test_what_a_judge_leaves_to_its_default_is_not_described():
+    assert judged_by(asking("j")) == {"judge": "j"}
+
+
+def test_judges_of_a_panel_are_numbered():
+    assert judged_by(asking("j"), asking("k")) == {"judge 1": "j", "judge 2": "k"}
+
+
+# -- nested settings -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "flat"),
+    [
+        ({"parser": {"json_path": "$.a"}}, {"parser json_path": "$.a"}),
+        ({"url": "https://h.example/v1?x=1"}, {"url": "h.example/v1"}),
+        ({"url": "http://localhost:8000/v1"}, {"url": "/v1"}),
+        ({"url": "http://127.0.0.1:1/v1"}, {"url": "/v1"}),
+        ({"url": "http://[::1]:1/v1"}, {"url": "/v1"}),
+        ({"url": 5}, {"url": 5}),
+        ({"api_key": "x", "Authorization": "y", "key": "z", "keys": 1}, {"keys": 1}),
+        ({"max_tokens": 9, "token": "x"}, {"max_tokens": 9}),
+        ({"headers": {"x-secret": "x", "accept": "y"}}, {"headers accept": "y"}),
+    ],
+)
+def test_settings_are_taken_apart_without_keys_and_ports(value, flat):
+    assert dict(_flat("", value)) == flat
+
+
+def test_a_setting_of_its_own_has_its_name():
+    assert dict(_flat("prompt", "Why?")) == {"prompt": "Why?"}

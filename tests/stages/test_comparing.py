@@ -1,10 +1,15 @@
 """Compare: each agent's rollouts paired with those of its reference."""
 
+import json
+
 import pytest
 from stages.making import FIELDS, against, benchmark, load, write_rows
 
+from pytest_evalmetrics.comparison import RunScatter
 from pytest_evalmetrics.gates import Gated
 from pytest_evalmetrics.metrics import Pairing
+from pytest_evalmetrics.model.gate_notes import RunNoiseOfHistory, RunNoiseOfNeighbours
+from pytest_evalmetrics.model.history import HistoryPoint, HistoryRun
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
     MeasuredBy,
@@ -21,6 +26,7 @@ from pytest_evalmetrics.pipeline.comparing import (
     comparison_input,
     pairing_notes,
 )
+from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.reports.sentences.notes import note_texts
@@ -347,3 +353,108 @@ def test_five_runs_are_enough_to_be_silent(tmp_path):
 
 def test_where_the_noise_between_runs_is_declared_two_runs_are_enough(tmp_path):
     assert notes_of_runs(tmp_path, 2, ", run_noise: 1%") == []
+
+
+def test_the_most_rollouts_of_a_task_are_counted_on_both_sides(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [1, 0, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1, 1], [0]])
+    asked = benchmark(tmp_path, f"expect: {{rollouts: any}}\n{against()}")
+    assert one(asked).rollouts == (3, 2)
+
+
+def test_a_reference_whose_tasks_are_all_in_quarantine_has_no_rollouts(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    asked = benchmark(tmp_path, against())
+    assert one(asked, quarantined=frozenset({"t0", "t1"})).rollouts == (0, 1)
+
+
+# -- where the noise between runs is taken from ----------------------------------------------
+
+
+def noise_notes(folder, elsewhere):
+    """Compare with one earlier run beside what else says how far runs scatter."""
+    write_rows(folder, "old.jsonl", [[1, 0], [0, 0], [1, 1]] * 8)
+    write_rows(folder, "new.jsonl", [[0, 1], [0, 1], [1, 0]] * 8)
+    terms, agents = compared(benchmark(folder, against()), elsewhere=elsewhere)
+    return list(pairing_notes(terms, agents))
+
+
+def test_noise_of_other_benchmarks_is_noted_with_their_number(tmp_path):
+    noisy = RunScatter(df=9, variance=0.04**2, se=0.01)
+    notes = noise_notes(tmp_path, NoiseElsewhere(neighbours=(noisy, noisy)))
+    assert notes == [RunNoiseOfNeighbours(2)]
+
+
+def test_noise_of_earlier_runs_is_noted(tmp_path):
+    past = [
+        HistoryRun(
+            schema_version=1,
+            benchmark="math",
+            time="2026-11-02T08:00:00Z",
+            commit=None,
+            branch=None,
+            url=None,
+            verdict="PASS",
+            usable=True,
+            starts=False,
+            agents={"agent": {"mean_reward": HistoryPoint(value, 24, 48)}},
+        )
+        for value in (0.5, 0.55, 0.48, 0.52, 0.47, 0.53, 0.5, 0.56)
+    ]
+    assert noise_notes(tmp_path, NoiseElsewhere(past=tuple(past))) == [
+        RunNoiseOfHistory()
+    ]
+
+
+def test_without_any_noise_nothing_is_noted(tmp_path):
+    assert noise_notes(tmp_path, NoiseElsewhere()) == []
+
+
+# -- slices ----------------------------------------------------------------------------------
+
+
+def slices_of(folder, metrics, before, now):
+    """Cut the tasks of two runs by their topic."""
+    topic = [f"c{task % 2}" for task in range(len(before))]
+    write_rows(folder, "old.jsonl", before, topic=topic)
+    write_rows(folder, "new.jsonl", now, topic=topic)
+    keys = f"metrics: [{metrics}]\nbreakdown: [topic]\n{against()}"
+    return one(benchmark(folder, keys)).slices
+
+
+HALVES = ([[1, 0], [0.5, 0]] * 8, [[0, 1], [0.5, 1]] * 8)
+
+
+def test_a_mean_is_cut_into_the_values_of_a_field(tmp_path):
+    slices = slices_of(tmp_path, "mean_reward", *HALVES)
+    assert [one.value for one in slices.slices] == ["c0", "c1"]
+    assert slices.line == 5
+
+
+def test_beside_a_median_the_mean_of_the_reward_is_cut(tmp_path):
+    slices = slices_of(tmp_path, "median", *HALVES)
+    assert {one.whole.pair.name for one in slices.slices} == {"mean_reward"}
+
+
+def test_a_rule_without_a_test_cuts_nothing(tmp_path):
+    topic = [f"c{task % 2}" for task in range(16)]
+    for name, rewards in zip(("old.jsonl", "new.jsonl"), HALVES, strict=True):
+        write_rows(tmp_path, name, rewards, topic=topic)
+    rule = against(rest=", rule: absolute, max_drop: 0.1")
+    keys = f"metrics: [mean_reward]\nbreakdown: [topic]\n{rule}"
+    assert one(benchmark(tmp_path, keys)).slices is None
+
+
+def test_a_task_of_several_values_belongs_to_no_slice(tmp_path):
+    rows = []
+    for task in range(16):
+        for sample in range(2):
+            topic = f"c{task % 2}" if task else f"c{sample}"
+            row = {"agent": "agent", "task": f"t{task}", "sample": sample}
+            rows.append(json.dumps(row | {"topic": topic, "reward": sample}) + "\n")
+    for name in ("old.jsonl", "new.jsonl"):
+        (tmp_path / name).write_text("".join(rows))
+    keys = f"metrics: [mean_reward]\nbreakdown: [topic]\n{against()}"
+    slices = one(benchmark(tmp_path, keys)).slices.slices
+    assert [len(one.compared.pair.tasks) for one in slices] == [7, 8]

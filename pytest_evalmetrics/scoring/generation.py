@@ -219,6 +219,8 @@ class TargetGenerator:
     def __init__(self, spec: TargetSpec, terms: Terms, files: str = "") -> None:
         self._spec = spec
         self._function = _target(spec.function)
+        # an `async def` does its work when it is awaited, and needs no thread
+        self._is_async = inspect.iscoroutinefunction(self._function)
         self._version = _version_of(spec, files)
         self._takes_sample = "sample" in inspect.signature(self._function).parameters
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
@@ -248,8 +250,11 @@ class TargetGenerator:
         given = dict(row)  # a function that changes its row changes no other's
         try:
             async with asyncio.timeout(self._timeout_s):
-                value = await _in_a_thread(lambda: self._function(given, **more))
-                if inspect.isawaitable(value):  # as of `async def`
+                if self._is_async:
+                    value = self._function(given, **more)
+                else:
+                    value = await _in_a_thread(lambda: self._function(given, **more))
+                if inspect.isawaitable(value):
                     value = await value
             return as_json(value)
         except EvalMetricsError:

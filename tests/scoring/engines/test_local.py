@@ -154,6 +154,19 @@ def test_an_answer_is_kept_as_json_with_its_row(transport):
     assert kept["sample"]["output_text"] == "hello"
 
 
+class NoGenerator:
+    """Takes answers, and has nothing that gives any."""
+
+    generator = None
+
+
+@pytest.mark.parametrize("answering", [None, NoGenerator()])
+def test_a_row_that_nothing_answers_is_a_fault_of_the_caller(transport, answering):
+    work = work_of([(row({}), None)], transport, answering=answering, sink=Sink())
+    with pytest.raises(ValueError, match="nothing answers the rows of this work"):
+        asyncio.run(score_here(work))
+
+
 def test_half_of_a_surrogate_pair_is_kept_as_its_escape(transport):
     said = ["\ud83d", {"\ud83d": 1}]
     _, attempt = answer(transport, Reply("caf\xe9"), {"said": said, "n": 5})

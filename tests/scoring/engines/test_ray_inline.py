@@ -6,20 +6,33 @@ import socket
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rollouts.same import all_bits
 from scoring.engines.conftest import shown
 from scoring.engines.inline_ray import InlineRay, RayError, TaskError
 from scoring.generation.running import rows, run
+from scoring.scorers.offline import entry
 
+import pytest_evalmetrics
 from pytest_evalmetrics.errors import DataError, EngineError, RowError
-from pytest_evalmetrics.ext import FieldMap, Request, Source, register_scorer
+from pytest_evalmetrics.ext import (
+    FieldMap,
+    Request,
+    Row,
+    Source,
+    Terms,
+    Workload,
+    register_scorer,
+)
 from pytest_evalmetrics.reports.sentences import hint_of, reason_of
 from pytest_evalmetrics.rollouts import RolloutFile, load, remote
 from pytest_evalmetrics.scoring import door
 from pytest_evalmetrics.scoring.engines import ray_engine, ray_scoring
 from pytest_evalmetrics.scoring.engines.ray_engine import RayEngine, read_piece
+from pytest_evalmetrics.scoring.scorers import make_scorers
+from pytest_evalmetrics.scoring.transport import Transport
 from pytest_evalmetrics.scoring.transport.wire import MissingExtraError
 from pytest_evalmetrics.spec import RolloutsSpec
 
@@ -686,6 +699,10 @@ def test_what_no_node_can_unpickle_says_what_to_install(
 AGENT = """\
 def answers(row, sample):
     return {"output": str(row["id"] + sample)}
+
+
+def shortness(item, least):
+    return item["id"] < least
 """
 
 
@@ -730,6 +747,66 @@ def test_a_target_answers_in_the_workers(ray, project, scoring):
     assert len(tasks) == 40
     assert {task[0] for task in tasks} == {None}
     assert {task[2] for task in tasks} == {0}
+
+
+FUNCTION = """\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  scorers: [{python: "MODULE:shortness", least: 3}]
+  metrics: [mean_reward]
+"""
+
+
+def test_a_function_that_scores_goes_along_by_its_name(ray, project, scoring):
+    project.bench = FUNCTION.replace("MODULE", project.module)
+    outcome = project.there(scoring)
+    # of the numbers from 0 to 39 three are smaller
+    assert outcome[0].result.agents[0].estimates["mean_reward"].value == 3 / 40
+    (kit, _), *_ = ray.kits
+    assert list(kit["registered"]) == [f"{project.module}:shortness"]
+
+
+def test_this_package_does_not_go_along_with_a_project_that_holds_it(ray, data):
+    engine = RayEngine(None, Path(pytest_evalmetrics.__file__).parent)
+    there(data, LENGTH, engine)
+    engine.close()
+    assert [by_value for _, by_value in ray.kits] == [[]]
+
+
+class Sink:
+    """Keeps the scores of rows."""
+
+    def __init__(self):
+        self.scores = []
+
+    def scored(self, scored_row, scorer, scores, reason, *, from_journal):
+        del scored_row, scorer, reason, from_journal
+        self.scores.append(dict(scores))
+
+    def asked(self, asked_row, scorer, exchanges):
+        del asked_row, scorer, exchanges
+
+
+def test_jobs_may_come_from_any_iterator(ray, scoring):
+    assert ray.calls == []
+    spec = entry(type="inline-length", short=1)
+    (scorer,) = scorers = make_scorers([spec], Terms(), lambda *_: 1)
+    sink = Sink()
+    transport = Transport(None)
+    work = Workload(
+        jobs=iter([(Row(n, "", n, 0, {}), scorer) for n in range(2)]),
+        scorers=scorers,
+        answering=None,
+        spec=SimpleNamespace(scorers=[spec], target=None),
+        terms=Terms(),
+        transport=transport,
+        label="a",
+        sink=sink,
+    )
+    asyncio.run(scoring.score(work))
+    transport.close()
+    assert sorted(scores["length"] for scores in sink.scores) == [0.0, 1.0]
 
 
 def test_the_door_of_scoring_gives_the_engine_of_a_project(ray, project):

@@ -163,5 +163,39 @@ def test_files_that_answers_depend_on_have_to_be_there(tmp_path):
     assert raised.value.line == 7
 
 
+def test_answers_of_a_model_are_kept_while_the_files_they_depend_on_are_the_same(
+    tmp_path,
+):
+    prompt = tmp_path / "prompt.txt"
+
+    def asked(text):
+        prompt.write_text(text)
+        generator = model_of(tmp_path, depends=["prompt.txt"])
+        with Client(tmp_path / "journal.log") as client:
+            client(ok(ANSWER), mode="normal")
+            calls = Calls(client.transport, 0, Occurrences(), "test")
+            client.run(generator.generate({"q": "2"}, 0, calls))
+            return len(client.sender.bodies)
+
+    assert [asked("a"), asked("a"), asked("b")] == [1, 0, 1]
+
+
+def test_a_generator_says_what_it_is(tmp_path):
+    assert model_of(tmp_path).type == "model"
+    assert generator_of(tmp_path, target="json:dumps").type == "target"
+
+
+def test_an_answer_has_the_seconds_that_it_took(tmp_path):
+    def slow(_request):
+        client.time.now += 2.5
+        return ok(ANSWER)
+
+    with Client() as client:
+        client(slow)
+        calls = Calls(client.transport, 0, Occurrences(), "test")
+        generated = client.run(model_of(tmp_path).generate({"q": "2"}, 0, calls))
+    assert generated.latency_s == 2.5
+
+
 def test_a_benchmark_of_recorded_rollouts_generates_nothing(tmp_path):
     assert generator_of(tmp_path) is None

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -36,6 +37,19 @@ def counts(row, sample):
 
 async def waits(row):
     await asyncio.sleep(60)
+
+
+def where(row):
+    return threading.current_thread().name
+
+
+async def where_async(row):
+    return threading.current_thread().name
+
+
+class Later:
+    async def __call__(self, row):
+        return row["said"]
 
 
 def fails(row):
@@ -89,6 +103,13 @@ def test_a_target_that_takes_too_long_fails_its_rollout(target, terms, keys):
     with pytest.raises(CallError, match=r"no answer within 0\.01 s") as raised:
         answer(target("waits", terms, **keys), {})
     assert raised.value.kind == "timeout"
+
+
+def test_an_async_target_is_called_on_the_loop_and_a_plain_one_in_a_thread(target):
+    here = threading.current_thread().name
+    assert answer(target("where_async"), {}) == here
+    assert answer(target("where"), {}) == "evalmetrics-target"
+    assert answer(target("Later"), {"said": "hi"}) == "hi"
 
 
 def test_what_a_target_raises_is_named(target):

@@ -1,7 +1,10 @@
 """Distances of answers: by words, by characters, and by embeddings."""
 
 import json
+import sys
+from hashlib import blake2b
 from textwrap import dedent
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +14,13 @@ from pytest_evalmetrics.behaviour.distances import (
     EditDistance,
     EmbeddingDistance,
     WordDistance,
+    distance_of,
+    encoder_of,
     kept_text,
 )
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.model.behaviour import AnswerDistance
+from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
 
 FIRST = ["the", "flight", "is", "booked", "for", "you", "now"]
 SECOND = ["your", "seat", "has", "been", "reserved", "as", "requested"]
@@ -62,6 +69,8 @@ def own(monkeypatch, tmp_path):
             def embed(texts): return [VECTORS[text] for text in texts]
             def broken(texts): raise ValueError("no memory")
             def flat(texts): return [1.0] * len(texts)
+            def nothing(texts): return [[1, 0], [0, 0]]
+            def opposite(texts): return [[1, 1], [-1, -1]]
             def unknown(texts): return [[float("nan")]] * len(texts)
         """)
     )
@@ -102,6 +111,98 @@ def test_a_local_model_embeds_texts(tmp_path):
     model.save_pretrained(tmp_path / "model")
     distance = EmbeddingDistance(str(tmp_path / "model"))
     assert between(distance, "north", "east") == pytest.approx(1 - np.eye(2))
+
+
+class Model:
+    """A model as the packages make it."""
+
+    def __init__(self, name):
+        self.name = name
+
+    from_pretrained = classmethod(lambda cls, name: cls(name))
+
+    def encode(self, texts):
+        return [[len(self.name), len(text)] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [("sentence_transformers", "SentenceTransformer"), ("model2vec", "StaticModel")],
+)
+def test_a_model_is_made_by_the_package_that_is_installed(monkeypatch, package, name):
+    for other in ("sentence_transformers", "model2vec"):
+        monkeypatch.setitem(sys.modules, other, None)
+    monkeypatch.setitem(sys.modules, package, SimpleNamespace(**{name: Model}))
+    assert encoder_of("org/model:8b")(["a", "bc"]) == [[12, 1], [12, 2]]
+
+
+def test_a_model_that_no_package_makes_is_refused(monkeypatch):
+    for package in ("sentence_transformers", "model2vec"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DataError) as refused:
+        encoder_of("model")
+    assert refused.value.message == (
+        "embeddings: model needs a package that embeds texts"
+    )
+    assert refused.value.hint == (
+        "pip install sentence-transformers, or model2vec, which is small; or name a "
+        "function of your own, package.module:function"
+    )
+
+
+def test_edits_need_their_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
+    with pytest.raises(DataError) as refused:
+        EditDistance()
+    assert refused.value.message == "distance: edit needs the package rapidfuzz"
+    assert refused.value.hint == 'pip install "pytest-evalmetrics[edit]"'
+
+
+def test_a_vector_without_a_length_is_at_a_right_angle_to_all(own):
+    distances = between(EmbeddingDistance(f"{own}:nothing"), "north", "nothing")
+    assert distances.tolist() == [[0, 1], [1, 0]]
+
+
+def test_opposite_vectors_are_one_apart(own):
+    distances = between(EmbeddingDistance(f"{own}:opposite"), "north", "south")
+    assert distances.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "keeps_texts"),
+    [
+        ({}, AnswerDistance.WORDS, False),
+        ({"distance": "words"}, AnswerDistance.WORDS, False),
+        ({"distance": "edit"}, AnswerDistance.EDIT, True),
+        (
+            {"embeddings": "own_embedding:embed"},
+            AnswerDistance.EMBEDDINGS,
+            True,
+        ),
+    ],
+)
+@pytest.mark.usefixtures("own")
+def test_the_distance_is_that_which_the_file_asks_for(keys, kind, keeps_texts):
+    distance = distance_of(BehaviourSpec(**keys))
+    assert distance.kind is kind
+    assert distance.keeps_texts is keeps_texts
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (" It  is\nBooked. ", "it is booked."),
+        ("", ""),
+        ("x" * 1000, "x" * 1000),
+        (
+            "X" * 1001,
+            f"{'x' * 1000} … {blake2b(b'x' * 1001, digest_size=5).hexdigest()}",
+        ),
+    ],
+    ids=["blanks", "none", "1000", "1001"],
+)
+def test_the_beginning_of_an_answer_is_kept_and_a_digest_of_the_rest(answer, kept):
+    assert kept_text(answer) == kept
 
 
 # -- in a benchmark --------------------------------------------------------------------------

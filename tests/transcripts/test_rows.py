@@ -81,6 +81,13 @@ def test_the_texts_of_an_inspect_ai_log_are_put_back():
     assert turns_of(row | {"attachments": {}})[0].text == "attachment://1"
 
 
+def test_texts_are_put_back_in_the_arguments_of_a_call():
+    function = {"name": "f", "arguments": {"q": "attachment://1"}}
+    messages = [{"role": "assistant", "tool_calls": [{"function": function}]}]
+    (turn,) = turns_of({"messages": messages, "attachments": {"1": "a"}})
+    assert turn.calls[0].arguments == '{"q":"a"}'
+
+
 def node(parent, role, text):
     return {"parent": parent, "message": {"role": role, "content": text}}
 

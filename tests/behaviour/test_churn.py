@@ -143,3 +143,13 @@ def test_between_runs_only_answers_of_different_ones_are_a_pair():
     assert churn.changed == 0.5
     assert churn.floor == 0.5
     assert churn_of([told(0, "a", "b")], told(0, "a")).floor == 1
+
+
+def test_two_tasks_prove_nothing_however_far_their_answers_are():
+    """One of three answers of each task may be the run's: one deal in nine is as far."""
+    run_before = [*told(0, "a"), *told(1, "a")]
+    churn = churn_of([run_before, run_before], [*told(0, "x"), *told(1, "x")])
+    assert churn.distance == 1
+    assert churn.distance_floor == 0
+    assert churn.p == pytest.approx(1 / 9, abs=0.02)
+    assert not churn.is_significant

@@ -113,6 +113,13 @@ def test_a_local_model_embeds_texts(tmp_path):
     assert between(distance, "north", "east") == pytest.approx(1 - np.eye(2))
 
 
+def test_half_a_character_is_kept_as_it_is():
+    """JSON can hold one, and UTF-8 can not."""
+    half = "\ud800"
+    assert between(WordDistance(), half, half, "a").tolist()[0] == [0, 0, 1]
+    assert kept_text(half * 1001) != kept_text(half * 1002)
+
+
 class Model:
     """A model as the packages make it."""
 

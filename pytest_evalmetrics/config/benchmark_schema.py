@@ -141,8 +141,6 @@ _JSON_TYPES = {
     "number": "number",
     "boolean": "true or false",
     "object": "mapping",
-    "array": "list",
-    "null": "null",
 }
 
 

@@ -255,3 +255,26 @@ def test_a_metric_without_a_type_is_told_all_types(load):
     message = said_of(load, text)
     assert message.startswith("metrics.m: 'type' is missing: accuracy, ")
     assert message.endswith(", pass_within, or one of your own")
+
+
+EXAMPLES = {
+    "breakdown: 3": "breakdown: [difficulty]",
+    "expect: 3": "expect: {tasks: 100}",
+    "key_metrics: 3": "key_metrics: [pass@1, mean/output_tokens]",
+    "metrics: 3": "metrics: [mean_reward, pass@1]",
+    "tags: 3": "tags: [nightly]",
+    "thresholds: 3": 'thresholds: {pass@1: ">= 0.7"}',
+    "baseline: {metrics: 3}": "metrics: {pass@1: {max_drop: 0.02}}",
+    "rollouts: {path: r, fields: 3}": "fields: {task: id, reward: correct}",
+    "rollouts: {path: r, map: 3}": "map: {reward: {correct: 1, incorrect: 0}}",
+    "rollouts: {path: r, map: {yes: 1}}": "map: {reward: {correct: 1, incorrect: 0}}",
+}
+
+
+@pytest.mark.parametrize(("keys", "example"), EXAMPLES.items())
+def test_a_list_or_a_mapping_of_the_wrong_form_is_shown_with_an_example(
+    load, keys, example
+):
+    rollouts = "" if keys.startswith("rollouts") else "  rollouts: r\n"
+    text = f"benchmark:\n  name: a\n{rollouts}  {keys}\n"
+    assert said_of(load, text).endswith(f"; write it as {example}")

@@ -139,36 +139,41 @@ def test_a_number_of_tasks_is_written_in_two_forms(spec, written, count):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "is_valid"),
+    "parameter",
     [
-        ("{temperature: 0}", True),
-        ("{temperature: true}", False),
-        ("{top_p: 0}", True),
-        ("{top_p: 1}", True),
-        ("{top_p: -0.1}", False),
-        ("{max_tokens: 1}", True),
-        ("{max_tokens: 1.5}", False),
-        ("{max_completion_tokens: 1}", True),
-        ("{max_completion_tokens: 0}", False),
-        ("{seed: -3}", True),
-        ("{frequency_penalty: -2}", True),
-        ("{frequency_penalty: high}", False),
-        ("{presence_penalty: 0.5}", True),
-        ("{presence_penalty: high}", False),
-        ("{stop: END}", True),
-        ("{stop: [A, B]}", True),
-        ("{top_k: anything}", True),
+        "temperature: 0",
+        "top_p: 0",
+        "top_p: 1",
+        "max_tokens: 1",
+        "max_completion_tokens: 1",
+        "seed: -3",
+        "frequency_penalty: -2",
+        "presence_penalty: 0.5",
+        "stop: END",
+        "stop: [A, B]",
+        "top_k: anything",
     ],
 )
-def test_parameters_of_a_model_have_their_kinds(spec, parameters, is_valid):
-    keys = f"{ASKED}params: {{inference: {parameters}}}"
-    if is_valid:
-        assert len(spec(keys).params.inference) == 1
-    else:
-        with pytest.raises(
-            ConfigError, match=r"params\.inference: .* is .*, expected a"
-        ):
-            spec(keys)
+def test_parameters_of_a_model_are_sent_as_they_are(spec, parameter):
+    params = spec(f"{ASKED}params: {{inference: {{{parameter}}}}}").params
+    assert list(params.inference) == [parameter.partition(":")[0]]
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        "temperature: true",
+        "top_p: -0.1",
+        "max_tokens: 1.5",
+        "max_completion_tokens: 0",
+        "frequency_penalty: high",
+        "presence_penalty: high",
+    ],
+)
+def test_a_parameter_of_another_kind_is_refused(spec, parameter):
+    name = parameter.partition(":")[0]
+    with pytest.raises(ConfigError, match=f"inference: {name} is .*, expected a"):
+        spec(f"{ASKED}params: {{inference: {{{parameter}}}}}")
 
 
 @pytest.mark.parametrize(
@@ -514,26 +519,32 @@ def test_what_asks_nothing_is_no_prompt(spec, prompt, message):
 
 
 @pytest.mark.parametrize(
-    ("key", "is_valid"),
+    ("key", "value"),
     [
-        ("tools: [{type: function}]", True),
-        ("tools: []", True),
-        ("tools: '{{ tools }}'", True),
-        ("tools: search", False),
-        ("tools: [search]", False),
-        ("tools: {type: function}", False),
-        ("response_format: {type: json_object}", True),
-        ("response_format: '{{ format }}'", True),
-        ("response_format: {schema: {}}", False),
-        ("response_format: json", False),
+        ("tools: [{type: function}]", [{"type": "function"}]),
+        ("tools: []", []),
+        ("tools: '{{ tools }}'", "{{ tools }}"),
+        ("response_format: {type: json_object}", {"type": "json_object"}),
+        ("response_format: '{{ form }}'", "{{ form }}"),
     ],
 )
-def test_tools_and_formats_are_written_out_or_templates(spec, key, is_valid):
-    if is_valid:
-        assert spec(ASKED + key).answers is not None
-    else:
-        with pytest.raises(ConfigError, match=", or a template"):
-            spec(ASKED + key)
+def test_tools_and_formats_are_written_out_or_templates(spec, key, value):
+    assert getattr(spec(ASKED + key), key.partition(":")[0]) == value
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "tools: search",
+        "tools: [search]",
+        "tools: {type: function}",
+        "response_format: {schema: {}}",
+        "response_format: json",
+    ],
+)
+def test_what_is_neither_written_out_nor_a_template_is_refused(spec, key):
+    with pytest.raises(ConfigError, match=", or a template"):
+        spec(ASKED + key)
 
 
 @pytest.mark.parametrize(
@@ -653,27 +664,33 @@ def test_what_is_asserted_of_behaviour(keys, needs_baseline, has_rules):
 
 
 @pytest.mark.parametrize(
-    ("keys", "is_valid"),
+    "keys",
     [
-        ("{steps: {max_rise: 20%}}", True),
-        ("{steps: {max_rise: -1%}}", False),
-        ("{steps: {min: 2, max: 2}}", True),
-        ("{sequences: {forbid: [[a, b]]}}", True),
-        ("{sequences: {forbid: [[a]]}}", False),
-        ("{allow: 1%}", True),
-        ("{allow: 2}", False),
-        ("{order: other}", False),
-        ("{distance: cosine}", False),
-        ("{limits: {steps: {max: 1}}}", False),
-        ("{tier: advisory}", True),
+        "{steps: {max_rise: 20%}}",
+        "{steps: {min: 2, max: 2}}",
+        "{sequences: {forbid: [[a, b]]}}",
+        "{allow: 1%}",
+        "{tier: advisory}",
     ],
 )
-def test_keys_of_behaviour_have_their_kinds(spec, keys, is_valid):
-    if is_valid:
-        assert spec(f"{READ}behaviour: {keys}").behaviour is not None
-    else:
-        with pytest.raises(ConfigError, match="one problem in this benchmark file"):
-            spec(f"{READ}behaviour: {keys}")
+def test_keys_of_behaviour_have_their_kinds(spec, keys):
+    assert spec(f"{READ}behaviour: {keys}").behaviour != BehaviourSpec()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "{steps: {max_rise: -1%}}",
+        "{sequences: {forbid: [[a]]}}",
+        "{allow: 2}",
+        "{order: other}",
+        "{distance: cosine}",
+        "{limits: {steps: {max: 1}}}",
+    ],
+)
+def test_keys_of_behaviour_of_another_kind_are_refused(spec, keys):
+    with pytest.raises(ConfigError, match="one problem in this benchmark file"):
+        spec(f"{READ}behaviour: {keys}")
 
 
 @pytest.mark.parametrize(("written", "is_on"), [("true", True), ("false", False)])
@@ -856,50 +873,46 @@ def test_rows_are_those_of_rollouts_or_of_a_data_set(spec):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "is_mark"),
-    [
-        ("skip", "true", True),
-        ("skip", "false", False),
-        ("skip", "slow", "slow"),
-        ("skip", "'On '", None),
-        ("xfail", "false", None),
-        ("xfail", "true", ""),
-        ("xfail", "flaky", "flaky"),
-        ("xfail", "{reason: flaky, strict: true}", "flaky"),
-    ],
+    ("written", "skip"), [("true", True), ("false", False), ("slow", "slow")]
 )
-def test_a_mark_is_true_false_or_the_reason(spec, key, value, is_mark):
-    keys = f"{READ}{key}: {value}"
-    if (key, is_mark) == ("skip", None):
-        with pytest.raises(ConfigError, match="expected true, false or the reason"):
-            spec(keys)
-    elif key == "skip":
-        assert spec(keys).skip == is_mark
-    else:
-        xfail = spec(keys).xfail
-        assert (xfail.reason if xfail else None) == is_mark
+def test_a_benchmark_is_skipped_or_skipped_for_a_reason(spec, written, skip):
+    assert spec(f"{READ}skip: {written}").skip == skip
+
+
+def test_a_word_for_true_or_false_is_no_reason(spec):
+    with pytest.raises(ConfigError, match="expected true, false or the reason"):
+        spec(f"{READ}skip: 'On '")
 
 
 @pytest.mark.parametrize(
-    ("tag", "is_valid"),
+    ("written", "reason", "strict"),
     [
-        ("nightly", True),
-        ("a-b.c:d/e[1]", True),
-        ("_x", True),
-        ("1st", False),
-        ("a b", False),
-        ("usefixtures", False),
-        ("filterwarnings", False),
-        ("skipif", False),
-        ("xfail", False),
+        ("true", "", None),
+        ("flaky", "flaky", None),
+        ("{reason: flaky, strict: true}", "flaky", True),
     ],
 )
-def test_a_tag_can_be_a_marker(spec, tag, is_valid):
-    if is_valid:
-        assert spec(f"{READ}tags: '{tag}'").tags == (tag,)
-    else:
-        with pytest.raises(ConfigError, match="one problem in this benchmark file"):
-            spec(f"{READ}tags: '{tag}'")
+def test_a_benchmark_may_be_expected_to_fail(spec, written, reason, strict):
+    xfail = spec(f"{READ}xfail: {written}").xfail
+    assert (xfail.reason, xfail.strict) == (reason, strict)
+
+
+def test_a_benchmark_is_not_expected_to_fail_by_default(spec):
+    assert spec(f"{READ}xfail: false").xfail is None
+    assert spec(READ).xfail is None
+
+
+@pytest.mark.parametrize("tag", ["nightly", "a-b.c:d/e[1]", "_x"])
+def test_a_tag_can_be_a_marker(spec, tag):
+    assert spec(f"{READ}tags: '{tag}'").tags == (tag,)
+
+
+@pytest.mark.parametrize(
+    "tag", ["1st", "a b", "usefixtures", "filterwarnings", "skipif", "xfail"]
+)
+def test_what_can_be_no_marker_or_is_one_of_pytest_is_refused(spec, tag):
+    with pytest.raises(ConfigError, match="one problem in this benchmark file"):
+        spec(f"{READ}tags: '{tag}'")
 
 
 # -- where it is written ---------------------------------------------------------------------

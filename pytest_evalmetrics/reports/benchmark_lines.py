@@ -311,11 +311,12 @@ def _failing_names(result: BenchmarkResult) -> list[str]:
 
 
 def _worst_reasons(result: BenchmarkResult) -> list[str]:
-    return [
+    reasons = [
         check_wording.own_reason(brief(check))
         for check in result.checks
         if check.verdict is result.verdict
     ]
+    return [reason for reason in reasons if reason]
 
 
 # -- phrases ---------------------------------------------------------------------------------

@@ -335,6 +335,10 @@ def test_a_benchmark_without_rows_has_the_reason():
     ]
 
 
+def test_a_benchmark_without_rows_and_reasons_is_its_title():
+    assert whole(benchmark(above(), agents=())) == ["PASS  a.yaml::math"]
+
+
 def test_several_agents_share_their_sizes_and_the_failing_come_first():
     agents = (agent("alpha"), agent("beta", {"pass@1": 0.5}))
     seen = {"detectable_drop": 0.06, "drop": 0.0, "current": 0.7}

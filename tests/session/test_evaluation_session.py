@@ -187,11 +187,12 @@ def test_a_teardown_that_fails_loses_no_result(run):
 
 def test_a_test_that_passes_without_a_check_is_no_loss(run):
     begun = run()
-    begun.report(TEST, "passed", "setup", evalmetrics=[])
+    known = ((TEST, "test_b.py::test_b"), ())  # by a worker
+    begun.report(TEST, "passed", "setup", evalmetrics=[], evalmetrics_selection=known)
     begun.report(TEST, "passed", "call", evalmetrics=[])
-    begun.session.add_collected([BENCH])
+    begun.report("test_b.py::test_b", "passed", "setup", evalmetrics=[])
     begun.finish()
-    assert begun.written("not_evaluated") == [BENCH]
+    assert begun.written("not_evaluated") == ["test_b.py::test_b"]
 
 
 def test_a_skipped_benchmark_has_its_reason(run):
@@ -330,3 +331,65 @@ def test_a_session_is_registered_once_with_its_hooks(pytester):
     for part in ("terminal", "workers"):
         assert manager.has_plugin(f"evalmetrics-session-{part}")
     session.pytest_unconfigure()
+
+
+def test_a_run_without_a_required_benchmark_says_so_in_red(run, capsys):
+    begun = run("-o", "evalmetrics_policy=required=safety", "--color=yes")
+    assert begun.finish() == FAILED
+    lines = printed(begun, capsys)
+    assert any("\x1b[31m" in line and "safety" in line for line in lines)
+
+
+def test_a_policy_is_not_reported_of_a_run_that_did_not_come_to_its_end(run, capsys):
+    begun = run("-o", "evalmetrics_policy=required=safety")
+    ended = pytest.ExitCode.INTERRUPTED
+    assert begun.finish(ended) == ended
+    assert printed(begun, capsys) == []
+
+
+# -- before anything is evaluated ------------------------------------------------------------
+
+EMPTIED = "journal: emptied, 0 answers dropped"
+
+
+def test_a_journal_is_emptied_once_before_anything_is_called(run, capsys):
+    begun = run("--evalmetrics-journal-clear")
+    begun.session.start()
+    begun.session.start()
+    assert printed(begun, capsys).count(EMPTIED) == 1
+
+
+def test_a_worker_empties_no_journal(run, capsys):
+    begun = run("--evalmetrics-journal-clear")
+    begun.config.workerinput = {"workerid": "gw0"}
+    begun.session = EvaluationSession(begun.config)
+    begun.session.start()
+    assert printed(begun, capsys) == []
+
+
+class Benchmark:
+    """A benchmark of a file, as far as the page needs it."""
+
+    is_evalmetrics_benchmark = True
+    detailed = True
+
+    def __init__(self, number):
+        self.nodeid = f"a.bench.yaml::b{number:03}"
+
+
+def test_of_benchmarks_that_pass_four_hundred_have_a_picture(run):
+    begun = run()
+    session = pytest.Session.from_config(begun.config)
+    # in any order
+    session.items = [Benchmark(number) for number in reversed(range(402))]
+    begun.session.pytest_collection_finish(session)
+    without = [item.nodeid for item in session.items if item.detailed is False]
+    assert without == ["a.bench.yaml::b401", "a.bench.yaml::b400"]
+
+
+def test_an_unknown_reporter_is_refused_with_the_names_that_there_are(pytester):
+    config = pytester.parseconfigure("--evalmetrics-reporters=report.jsn")
+    session = pytest.Session.from_config(config)
+    session.items = [Benchmark(1)]
+    with pytest.raises(pytest.UsageError, match=r"did you mean 'report\.json'"):
+        EvaluationSession(config).pytest_collection_finish(session)

@@ -10,6 +10,8 @@ from pytest_evalmetrics.session.item_reports import (
     VERDICT_NAMES,
     attach,
     failure_text,
+    is_benchmark,
+    is_ours,
     passes_wrongly,
     show_again,
     take_results,
@@ -233,6 +235,17 @@ def test_what_a_worker_showed_is_shown_again_where_it_is_printed(config, pyteste
     assert made.longrepr.failure == OurError.failure
 
 
+def test_a_failure_that_is_shown_already_is_carried_as_it_is(config, pytester):
+    worker = pytester.parseconfig()
+    worker.workerinput = {"workerid": "gw0"}
+    made = of("failed")
+    made.longrepr = failure_text(failure_of_words("other"), worker)
+    attach(Benchmark(worker), call(ValueError("bad")), made)
+    made.longrepr = "text"
+    show_again(made, config)
+    assert made.longrepr.failure == failure_of_words("other")
+
+
 def test_what_this_process_showed_is_not_carried(config):
     made = of("failed")
     attach(Benchmark(config), call(OurError()), made)
@@ -256,6 +269,16 @@ def test_the_checks_of_a_test_are_known_when_it_has_passed(
     item = kind(config)
     attach(item, call(), of(outcome, when))
     assert Declared.of(config).ended_in(item.path) == names
+
+
+def test_items_of_ours_are_benchmarks_and_tests_with_the_fixture(config):
+    assert is_ours(Benchmark(config))
+    assert not is_ours(CheckingTest(config))
+    test = CheckingTest(config)
+    test.fixturenames = ["tmp_path", "evalmetrics"]
+    assert is_ours(test)
+    assert not is_benchmark(test)
+    assert not is_benchmark(object())
 
 
 # -- the page of a failure -------------------------------------------------------------------

@@ -11,6 +11,7 @@ from execnet import XSpec
 from pytest_evalmetrics.session.evaluation_session import EvaluationSession
 from pytest_evalmetrics.session.workers import (
     WorkerHooks,
+    hand_over,
     place_of,
     remove_shared_folder,
     shared_folder,
@@ -231,3 +232,68 @@ def test_further_reports_of_a_worker_carry_no_selection(in_worker):
 
 def test_a_report_without_xdist_is_of_no_worker(in_worker):
     assert worker_of(reported(*in_worker)) == ""
+
+
+def test_a_process_without_workers_puts_no_selection_on_a_report(in_worker):
+    _, item = in_worker
+    del item.config.workerinput
+    session = EvaluationSession(item.config)
+    assert take_selection(reported(session, item)) == ((), ())
+
+
+# -- what a worker leaves at its end ---------------------------------------------------------
+
+
+class Heard:
+    """The session of the process that started the workers."""
+
+    def __init__(self):
+        self.found = []
+
+    def add_collected(self, nodeids):
+        self.found.append(list(nodeids))
+        return "another run writes there" if "refused" in nodeids else ""
+
+    def add_from_worker(self, unused, required):
+        self.found.append((list(unused), required))
+
+
+class EndedWorker(WorkerConfig):
+    """A worker at its end."""
+
+    def __init__(self, node):
+        super().__init__(node)
+        self.workeroutput = {}
+
+
+def test_what_a_worker_hands_over_arrives_when_it_ends(pytester):
+    heard = Heard()
+    node = Node()
+    config = EndedWorker(node)
+    hand_over(config, ["math.json"], {"safety": ["a.bench.yaml::a"]})
+    node.workeroutput = config.workeroutput
+    WorkerHooks(pytester.parseconfig(), heard).pytest_testnodedown(node)
+    assert heard.found == [(["math.json"], {"safety": ["a.bench.yaml::a"]})]
+
+
+def test_a_worker_that_died_has_handed_over_nothing(pytester):
+    heard = Heard()
+    WorkerHooks(pytester.parseconfig(), heard).pytest_testnodedown(Node())
+    assert heard.found == [([], {})]
+
+
+def test_a_process_that_is_no_worker_hands_over_to_nobody(pytester):
+    config = pytester.parseconfig()
+    hand_over(config, ["math.json"], {})
+    assert not hasattr(config, "workeroutput")
+
+
+def test_what_workers_collect_is_known_and_may_refuse_the_run(pytester):
+    heard = Heard()
+    hooks = WorkerHooks(pytester.parseconfig(), heard)
+    hooks.pytest_xdist_node_collection_finished(Node(), ["a", "b"])
+    assert heard.found == [["a", "b"]]
+    with pytest.raises(pytest.exit.Exception) as refused:
+        hooks.pytest_xdist_node_collection_finished(Node(), ["refused"])
+    assert refused.value.msg == "another run writes there"
+    assert refused.value.returncode == pytest.ExitCode.USAGE_ERROR

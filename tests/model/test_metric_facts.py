@@ -139,3 +139,7 @@ def test_a_standard_deviation_is_never_below_0_and_no_direction_is_better():
 def test_other_statistics_have_the_range_and_the_direction_of_their_score(statistic):
     facts = STATISTIC_FACTS[statistic]
     assert (facts.direction, facts.limits) == ("as_score", "as_score")
+
+
+def test_a_range_without_a_name_is_said_by_its_ends():
+    assert MetricFacts(limits=(0.0, 5.0)).range().why == "from 0 to 5"

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 
+from pytest_evalmetrics.model import reasons as kinds
 from pytest_evalmetrics.model.behaviour import (
     AnswerDistance,
     Churn,
@@ -18,6 +19,7 @@ from pytest_evalmetrics.model.reasons import (
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.separators import Separator
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.reports.sentences import reason_of
 from pytest_evalmetrics.reports.sentences.behaviour import change_text, churn_text
 from pytest_evalmetrics.reports.sentences.brief import brief
 from pytest_evalmetrics.reports.sentences.separators import (
@@ -197,3 +199,89 @@ def test_a_check_in_brief_names_three_tasks_of_each_slice_that_got_worse():
     )
     (reason,) = brief(check(WorseSlices(slices=(worse,), count=1, of=4))).reasons
     assert reason.slices == (structs.replace(worse, worst=("a", "b", "c")),)
+
+
+# -- lists of which the first are named ------------------------------------------------------
+
+FIVE = ("a", "b", "c", "d", "e")
+COUNTS = tuple(kinds.TaskCount(name, 2) for name in FIVE)
+REWARDS = kinds.MissingRewards(
+    outcome=kinds.MissingOutcome.REFUSED,
+    absent=0,
+    unscored=8,
+    rollouts=16,
+    counted=8,
+    limit=0.0,
+    columns=("reward",),
+    is_reward=True,
+    tasks=FIVE,
+    task_count=8,
+)
+LIST = TaskListChanged(
+    expected=20,
+    lost=FIVE,
+    lost_count=8,
+    edited=FIVE,
+    edited_count=8,
+    moved=tuple(kinds.TaskMove(name, f"{name}2") for name in FIVE),
+    moved_count=8,
+    new=tuple(kinds.NewTask(name, 1.0) for name in FIVE),
+    new_count=8,
+    reward="reward",
+    is_covered=True,
+)
+THIRD = "a, b, c and 5 more"
+OLD = "of the baseline's 20 tasks"
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (
+            REWARDS,
+            f"8 rollouts have no finite reward (tasks {THIRD}), 50 % of 16 rollouts",
+        ),
+        (
+            kinds.TooFewRollouts(
+                tasks=COUNTS,
+                count=8,
+                of=20,
+                expected=3,
+                is_stated=True,
+                is_allowed=False,
+            ),
+            (
+                "8 of 20 tasks have fewer than 3 rollouts: task a has 2 of 3, "
+                "task b has 2 of 3, task c has 2 of 3 and 5 more"
+            ),
+        ),
+        (
+            kinds.TooManyRollouts(tasks=COUNTS, count=8, of=20, expected=1),
+            (
+                "8 of 20 tasks have more than 1 rollout: task a has 2, task b has 2, "
+                "task c has 2 and 5 more"
+            ),
+        ),
+        (
+            LIST,
+            (
+                f"8 {OLD} are not in this run: {THIRD}; "
+                f"8 {OLD} have other content under the same id, which counts as a "
+                f"different task: {THIRD}; "
+                "8 tasks moved to another id and are paired by content: "
+                "a -> a2, b -> b2, c -> c2 and 5 more; "
+                "8 new tasks not in the baseline: "
+                "a (reward 1), b (reward 1), c (reward 1) and 5 more"
+            ),
+        ),
+        (
+            kinds.BrokenTasks(tasks=FIVE, count=8),
+            "8 tasks went from all passing to none: a, b, c and 5 more",
+        ),
+    ],
+)
+def test_a_reason_in_brief_names_three_of_a_list_and_counts_the_others(reason, text):
+    check = Check(
+        gate=Gate.EXPECT, name="tasks", verdict=Verdict.FAIL, reasons=(reason,)
+    )
+    assert reason_of(brief(check)) == text

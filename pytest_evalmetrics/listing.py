@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from dataclasses import MISSING, fields
 from textwrap import indent
 from typing import TYPE_CHECKING
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.registry import Found, Registry
 
 _WIDE = 34
-# sections for code, not for benchmark files, whose settings are under "keys"
-_FOR_BUILDERS = re.compile(
-    r"\n\n(?:Parameters|Attributes|Raises)\n-+\n.*?(?=\n\n\w[^\n]*\n-+\n|\Z)", re.DOTALL
-)
 _TYPES = "types of metrics"
 _RULES = "gate rules"
 # what a rule fails
@@ -127,12 +122,12 @@ def _line(things: Registry, name: str) -> str:
 
 def _doc(target: object) -> str:
     """Return the docstring of a class, a function, or the class of an instance."""
-    own = target
-    if not inspect.isclass(target) and not inspect.isroutine(target):
-        own = type(target)
-    text = getattr(own, "__doc__", None)
-    if text is None and not inspect.isroutine(own):  # without the docstrings of bases
-        text = getattr(own.__dict__.get("compute"), "__doc__", None)
+    own = registry.definition_of(target)
+    text = own.__doc__
+    if text is None and not inspect.isroutine(own):
+        compute = vars(own).get("compute")  # without those of bases
+        if compute is not None:
+            text = compute.__doc__
     if not text:
         return "(no description)"
     return inspect.cleandoc(text)
@@ -228,8 +223,8 @@ def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[s
     yield f"{name}: {kind[:-1]}{_family_text(name, entry)}"
     yield ""
     doc = _doc(entry.target)
-    if _is_ours(kind, things, entry):
-        doc = _paragraphs(_FOR_BUILDERS.sub("", doc))
+    if registry.is_ours(entry.target):
+        doc = _paragraphs(doc)
     yield indent(doc, "  ")
     yield ""
     keys = list(_keys(kind, entry))
@@ -251,13 +246,6 @@ def _family_text(name: str, entry: Found) -> str:
         which = "the family"
     numbers = [f", {key} = {value}" for key, value in entry.numbers.items()]
     return f" ({which} {entry.name}{''.join(numbers)})"
-
-
-def _is_ours(kind: str, things: Registry, entry: Found) -> bool:
-    """Whether a docstring is one of ours, whose sections for builders are left out."""
-    if entry.reference:
-        return False
-    return kind == "metrics" or things.is_builtin(entry.name)
 
 
 def _range_lines(target: object) -> Iterator[str]:

@@ -46,8 +46,8 @@ MODULES = {
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A project of some modules, of which one is imported."""
+def folder(tmp_path, monkeypatch):
+    """A folder of modules, of which one is imported."""
     for name, text in MODULES.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -60,12 +60,12 @@ def project(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-def hash_with(project, file, old, new, reference="my_scores:score"):
+def hash_with(folder, file, old, new, reference="my_scores:score"):
     """Hash a function before and after a change of a file."""
     before = code_hash(reference)
-    text = (project / file).read_text()
+    text = (folder / file).read_text()
     assert old in text
-    (project / file).write_text(text.replace(old, new))
+    (folder / file).write_text(text.replace(old, new))
     return before, code_hash(reference)
 
 
@@ -82,8 +82,8 @@ def hash_with(project, file, old, new, reference="my_scores:score"):
         ("my_package/letters.py", "return 7", "return 70"),
     ],
 )
-def test_a_change_of_what_a_function_uses_changes_its_hash(project, file, old, new):
-    before, after = hash_with(project, file, old, new)
+def test_a_change_of_what_a_function_uses_changes_its_hash(folder, file, old, new):
+    before, after = hash_with(folder, file, old, new)
     assert before != after
 
 
@@ -97,14 +97,14 @@ def test_a_change_of_what_a_function_uses_changes_its_hash(project, file, old, n
         ("my_helpers.py", "return 2", "return 20"),
     ],
 )
-def test_comments_format_and_what_is_not_used_do_not_count(project, file, old, new):
-    before, after = hash_with(project, file, old, new)
+def test_comments_format_and_what_is_not_used_do_not_count(folder, file, old, new):
+    before, after = hash_with(folder, file, old, new)
     assert before == after
 
 
-def test_the_code_of_a_method_is_that_of_its_class(project):
+def test_the_code_of_a_method_is_that_of_its_class(folder):
     before, after = hash_with(
-        project,
+        folder,
         "my_scores.py",
         "class Scorer:\n",
         "class Scorer:\n    depth = 3\n\n",
@@ -113,7 +113,7 @@ def test_the_code_of_a_method_is_that_of_its_class(project):
     assert before != after
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("folder")
 def test_a_function_has_the_hash_of_its_name():
     module = sys.modules["my_scores"]
     assert source_hash(module.score) == code_hash("my_scores:score")
@@ -121,13 +121,13 @@ def test_a_function_has_the_hash_of_its_name():
     assert source_hash(module.Scorer()) == code_hash("my_scores:Scorer")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("folder")
 def test_two_functions_have_two_hashes():
     hashes = {code_hash("my_scores:score"), code_hash("my_scores:helper")}
     assert len(hashes) == 2
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("reference", ["my_nothing:score", "my_scores:nothing"])
 def test_code_that_is_not_there_has_no_hash(reference):
     assert code_hash(reference) == ""
@@ -137,29 +137,29 @@ def test_code_without_a_source_has_no_hash():
     assert source_hash(len) == ""
 
 
-def test_a_file_that_can_not_be_parsed_has_no_hash(project):
-    (project / "my_scores.py").write_text("def score(:\n")
+def test_a_file_that_can_not_be_parsed_has_no_hash(folder):
+    (folder / "my_scores.py").write_text("def score(:\n")
     assert code_hash("my_scores:score") == ""
 
 
 # -- how names are found ---------------------------------------------------------------------
 
 
-def hashes_around(project, text, file, old, new):
+def hashes_around(folder, text, file, old, new):
     """Hash `my_module:score` before and after a change of a file."""
-    (project / "my_module.py").write_text(text)
+    (folder / "my_module.py").write_text(text)
     importlib.invalidate_caches()
     importlib.import_module("my_module")
-    return hash_with(project, file, old, new, "my_module:score")
+    return hash_with(folder, file, old, new, "my_module:score")
 
 
 HELPERS_ALL = "from my_helpers import *\n\n\ndef score(row):\n    return clean(row)\n"
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_all_of_a_module_counts_where_all_is_imported(project, number):
+def test_all_of_a_module_counts_where_all_is_imported(folder, number):
     before, after = hashes_around(
-        project, HELPERS_ALL, "my_helpers.py", f"return {number}", "return 30"
+        folder, HELPERS_ALL, "my_helpers.py", f"return {number}", "return 30"
     )
     assert before != after
 
@@ -199,9 +199,9 @@ def score(row):
         "below try",
     ],
 )
-def test_what_is_imported_counts_however_it_is_imported(project, text):
+def test_what_is_imported_counts_however_it_is_imported(folder, text):
     before, after = hashes_around(
-        project, text, "my_settings.py", "SIZE = 8", "SIZE = 80"
+        folder, text, "my_settings.py", "SIZE = 8", "SIZE = 80"
     )
     assert before != after
 
@@ -214,39 +214,39 @@ def test_what_is_imported_counts_however_it_is_imported(project, text):
         ("# why", "# why so"),
     ],
 )
-def test_docstrings_inside_of_a_class_do_not_count(project, old, new):
+def test_docstrings_inside_of_a_class_do_not_count(folder, old, new):
     text = (
         'class score:\n    """A scorer."""\n\n    async def run(self):\n'
         '        """Score."""\n        return 1  # why\n'
     )
-    before, after = hashes_around(project, text, "my_module.py", old, new)
+    before, after = hashes_around(folder, text, "my_module.py", old, new)
     assert before == after
 
 
-def test_the_order_of_definitions_counts(project):
+def test_the_order_of_definitions_counts(folder):
     text = "SIZE = 1\nSIZE = 2\n\n\ndef score(row):\n    return SIZE\n"
     before, after = hashes_around(
-        project, text, "my_module.py", "SIZE = 1\nSIZE = 2", "SIZE = 2\nSIZE = 1"
+        folder, text, "my_module.py", "SIZE = 1\nSIZE = 2", "SIZE = 2\nSIZE = 1"
     )
     assert before != after
 
 
-def test_a_text_that_is_no_docstring_counts(project):
+def test_a_text_that_is_no_docstring_counts(folder):
     text = 'def score(row):\n    return "yes"\n'
-    before, after = hashes_around(project, text, "my_module.py", "yes", "no")
+    before, after = hashes_around(folder, text, "my_module.py", "yes", "no")
     assert before != after
 
 
-def test_a_module_of_a_parent_package_is_found(project):
-    (project / "my_package/deep").mkdir()
-    (project / "my_package/deep/__init__.py").write_text("")
-    (project / "my_package/deep/scores.py").write_text(
+def test_a_module_of_a_parent_package_is_found(folder):
+    (folder / "my_package/deep").mkdir()
+    (folder / "my_package/deep/__init__.py").write_text("")
+    (folder / "my_package/deep/scores.py").write_text(
         "from ..letters import of\n\n\ndef score(row):\n    return of(row)\n"
     )
     importlib.invalidate_caches()
     importlib.import_module("my_package.deep.scores")
     before, after = hash_with(
-        project,
+        folder,
         "my_package/letters.py",
         "return 7",
         "return 70",
@@ -255,14 +255,14 @@ def test_a_module_of_a_parent_package_is_found(project):
     assert before != after
 
 
-def test_a_module_beside_is_found(project):
-    (project / "my_package/scores.py").write_text(
+def test_a_module_beside_is_found(folder):
+    (folder / "my_package/scores.py").write_text(
         "from . import letters\n\n\ndef score(row):\n    return letters.of(row)\n"
     )
     importlib.invalidate_caches()
     importlib.import_module("my_package.scores")
     before, after = hash_with(
-        project,
+        folder,
         "my_package/letters.py",
         "return 7",
         "return 70",
@@ -274,20 +274,20 @@ def test_a_module_beside_is_found(project):
 @pytest.mark.parametrize(
     "first", ["my_broken import clean", "my_settings import SIZE as clean"]
 )
-def test_what_is_imported_behind_a_broken_or_known_module_counts(project, first):
-    (project / "my_broken.py").write_text("def clean(:\n")
+def test_what_is_imported_behind_a_broken_or_known_module_counts(folder, first):
+    (folder / "my_broken.py").write_text("def clean(:\n")
     text = (
         "import my_settings\n\n\ndef score(row):\n"
         f"    from {first}\n    from my_late import late\n"
         "    return late(row) + my_settings.SIZE\n"
     )
-    before, after = hashes_around(project, text, "my_late.py", "return 5", "return 50")
+    before, after = hashes_around(folder, text, "my_late.py", "return 5", "return 50")
     assert before != after
 
 
-def test_what_is_installed_counts_by_its_name_alone(project):
+def test_what_is_installed_counts_by_its_name_alone(folder):
     """It has a version of its own, which is recorded elsewhere."""
     text = "import msgspec\n\n\ndef score(row):\n    return msgspec.json\n"
-    before, after = hashes_around(project, text, "my_module.py", "msgspec", "yaml")
+    before, after = hashes_around(folder, text, "my_module.py", "msgspec", "yaml")
     assert before != after
     assert len(before) == 12

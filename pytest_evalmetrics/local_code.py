@@ -11,7 +11,6 @@ import ast
 import inspect
 import sys
 import sysconfig
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -153,7 +152,7 @@ def _dumped(node: object) -> str:
 def _has_docstring(node: ast.AST) -> bool:
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
-    return ast.get_docstring(node, clean=False) is not None
+    return ast.get_docstring(node) is not None
 
 
 # -- imports of the project's own modules ----------------------------------------------------
@@ -193,18 +192,27 @@ def _root_of(module: str) -> Path | None:
     # this package counts as installed, also where it is being developed
     if not top or top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
         return None
-    spec = None
-    with suppress(ImportError, ValueError, AttributeError):
+    place = _place_of(top)
+    if place is None:
+        return None
+    place = place.resolve()
+    if any(place.is_relative_to(folder) for folder in _INSTALLED):
+        return None
+    return place.parent
+
+
+def _place_of(top: str) -> Path | None:
+    """Return the file of a module, or the folder of a package; None if there is none."""
+    try:
         spec = find_spec(top)
-    if spec is None or spec.origin is None:
+    except ValueError:  # a module that was made, and not imported
         return None
-    origin = Path(spec.origin).resolve()
-    if any(origin.is_relative_to(folder) for folder in _INSTALLED):
+    if spec is None:
         return None
-    # a package's origin is its __init__.py
-    if origin.stem == "__init__":
-        return origin.parent.parent
-    return origin.parent
+    folders = list(spec.submodule_search_locations or ())
+    if folders:
+        return Path(folders[0])
+    return None if spec.origin is None else Path(spec.origin)
 
 
 def _module_file(root: Path | None, module: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -272,13 +273,19 @@ def test_a_module_beside_is_found(folder):
 
 
 @pytest.mark.parametrize(
-    "first", ["my_broken import clean", "my_settings import SIZE as clean"]
+    "first",
+    [
+        "from my_broken import clean",
+        "from my_settings import SIZE as clean",
+        "import my_settings",
+        "from my_not_installed import clean",
+    ],
 )
 def test_what_is_imported_behind_a_broken_or_known_module_counts(folder, first):
     (folder / "my_broken.py").write_text("def clean(:\n")
     text = (
         "import my_settings\n\n\ndef score(row):\n"
-        f"    from {first}\n    from my_late import late\n"
+        f"    {first}\n    from my_late import late\n"
         "    return late(row) + my_settings.SIZE\n"
     )
     before, after = hashes_around(folder, text, "my_late.py", "return 5", "return 50")
@@ -291,3 +298,51 @@ def test_what_is_installed_counts_by_its_name_alone(folder):
     before, after = hashes_around(folder, text, "my_module.py", "msgspec", "yaml")
     assert before != after
     assert len(before) == 12
+
+
+def test_each_module_of_a_package_that_is_imported_counts(folder):
+    text = (
+        "from my_package import words, letters\n\n\n"
+        "def score(row):\n    return words.count(row) + letters.of(row)\n"
+    )
+    (folder / "my_package/words.py").write_text("def count(row):\n    return 3\n")
+    before, after = hashes_around(
+        folder, text, "my_package/letters.py", "return 7", "return 70"
+    )
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    "imports", ["from my_space.words import count", "from my_space import words"]
+)
+def test_a_package_without_an_init_file_counts(folder, imports):
+    (folder / "my_space").mkdir()
+    (folder / "my_space/words.py").write_text("def count(row):\n    return 7\n")
+    text = f"def score(row):\n    {imports}\n    return 1\n"
+    before, after = hashes_around(
+        folder, text, "my_space/words.py", "return 7", "return 70"
+    )
+    assert before != after
+
+
+def test_a_module_that_was_made_and_not_imported_counts_by_its_name_alone(
+    folder, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "my_made", ModuleType("my_made"))
+    text = "import my_made\n\n\ndef score(row):\n    return my_made.clean(row)\n"
+    before, after = hashes_around(
+        folder, text, "my_module.py", "my_made.clean", "my_made.tidy"
+    )
+    assert before != after
+
+
+def test_a_recorded_hash_is_that_of_every_version(folder):
+    """Baselines hold it: another one would be a change of the scorer."""
+    text = (
+        "from my_helpers import clean\n\nLIMIT = [1, None, 'x']\n\n\n"
+        "def score(row: dict, *rest):\n    return [clean(row) + LIMIT[0], -1 if rest else {}]\n"
+    )
+    (folder / "my_module.py").write_text(text)
+    importlib.invalidate_caches()
+    importlib.import_module("my_module")
+    assert code_hash("my_module:score") == "ce795593e8f8"

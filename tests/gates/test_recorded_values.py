@@ -15,7 +15,7 @@ from pytest_evalmetrics.model.reasons import (
     Untested,
     ValueChanged,
 )
-from pytest_evalmetrics.model.verdicts import Acceptance, Verdict
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 
 PASS = Verdict.PASS
 FAIL = Verdict.FAIL
@@ -167,3 +167,29 @@ def test_the_history_is_kept():
 def test_a_history_without_a_number_tells_why():
     check = checked(measured(), None, rule("exact"), anchor="no run is usable yet")
     assert check.reasons == (NoValue(metric="pass@1", words="no run is usable yet"),)
+
+
+def test_a_check_names_what_was_compared():
+    check = check_value(
+        HOOK,
+        0.8,
+        rule("absolute", max_drop=0.02),
+        agent="blue",
+        line=7,
+        acceptance=Acceptance.HISTORY,
+        **BEST,
+    )
+    assert (check.gate, check.name) == (Gate.BASELINE, "any_pass")
+    assert (check.agent, check.line) == ("blue", 7)
+    assert check.acceptance is Acceptance.HISTORY
+    assert check.bound == RuleBound(rule("absolute", max_drop=0.02))
+    assert check.estimate is HOOK
+    assert check.value == 0.7
+    facts = check.comparison
+    assert (facts.baseline, facts.current) == (0.8, 0.7)
+    assert facts.drop == pytest.approx(0.1)
+    assert (facts.against, facts.anchor, facts.runs) == (
+        "best",
+        "the best of 7 runs",
+        7,
+    )

@@ -859,3 +859,11 @@ def test_skew_moves_the_bound_of_independent_tasks_alone(cause):
     (more,) = skewed.reasons
     (less,) = other.reasons
     assert more.upper > 1.001 * less.upper
+
+
+def test_a_drop_of_aggregates_without_an_error_has_no_upper_bound():
+    decision = decide(comparison(rule("noninferior", max_drop=0.06), se=0.0), 0.5)
+    untested = Untested(
+        cause="no_bound", metric="mean_reward", rule="noninferior", max_drop=0.06
+    )
+    assert decision == Decision(INCONCLUSIVE, (untested,))

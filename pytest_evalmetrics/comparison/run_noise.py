@@ -512,8 +512,8 @@ def prior_of(one_run: float, *, is_rate: bool) -> NoiseWeights:
     least = _LEAST * min(one_run, scale)
     sds = np.concatenate(([0.0], np.geomspace(least, largest, _GRID)))
     steps = np.diff(sds)
-    # the trapezoidal rule
-    widths = (np.append(steps, 0.0) + np.append(0.0, steps)) / 2
+    # the trapezoidal rule, but for a factor
+    widths = np.append(steps, 0.0) + np.append(0.0, steps)
     weights: Floats = widths / (1 + (sds / scale) ** 2)
     weights /= weights.sum()
     return NoiseWeights(sds=sds, weights=weights)

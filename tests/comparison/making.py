@@ -1,6 +1,10 @@
 """Comparisons made by hand: a metric on both sides."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_evalmetrics.comparison import ComparisonInput, compare
@@ -111,3 +115,18 @@ def compared(
             shares_error=shares_error,
         )
     )
+
+
+def records_of(package):
+    """Return the record classes that the modules of a package define."""
+    found = []
+    for module in iter_modules(import_module(package).__path__, f"{package}."):
+        values = vars(import_module(module.name)).values()
+        found += [
+            value
+            for value in values
+            if isinstance(value, type)
+            and issubclass(value, Struct)
+            and value.__module__ == module.name
+        ]
+    return found

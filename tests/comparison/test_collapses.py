@@ -148,3 +148,20 @@ def test_without_tasks_there_is_nothing_to_lose():
     assert tasks_with_room(damage) == 0
     assert not had_most_to_lose(damage)
     assert not is_all_lost(damage)
+
+
+def test_values_of_tasks_fall_to_one_whatever_their_rewards():
+    pair = make_pair(
+        single(5.0, 4.0, 3.0),
+        single(1.0, 2.0, 3.0),
+        bounded=False,
+        current=np.ones(3),
+    )
+    assert is_all_lost(damage_of(pair))
+    other = make_pair(
+        single(5.0, 4.0, 3.0),
+        single(1.0, 1.0, 1.0),
+        bounded=False,
+        current=np.array([1.0, 2.0, 2.5]),
+    )
+    assert not is_all_lost(damage_of(other))

@@ -137,6 +137,9 @@ def test_where_tasks_explain_nothing_runs_alone_decide():
     error = np.std(values, ddof=1) * np.sqrt(1 + 1 / 4)
     assert noise.p == pytest.approx(stats.t.sf(0.1 / error, 3))
     assert noise.sd == pytest.approx(np.std(values, ddof=1))
+    # the interval stays that of tasks
+    assert noise.wider == 1
+    assert math.isnan(noise.half)
 
 
 def test_where_tasks_explain_nothing_the_stated_drop_is_that_of_the_runs():

@@ -252,3 +252,13 @@ def test_a_task_that_is_hardly_sure_enough_is_named():
     expected = math.comb(13, 10) / math.comb(20, 10)
     assert 0.75 * ALPHA < expected < ALPHA
     assert math.exp(drops.broken[0].log_p) == pytest.approx(expected)
+
+
+def test_the_ranks_of_each_task_are_its_own():
+    before = [[5.0, 4, 4, 5, 3, 5, 4, 5], [9.0, 8, 7, 9, 8, 9, 9, 8], [2.0, 1.0] * 4]
+    now = [[1.0, 0, 1, 2, 0, 1, 0, 3], [1.0, 2, 1, 1, 8, 1, 2, 1], [1.0, 2.0] * 4]
+    drops = drops_of(before, now, independent=True)
+    (first,) = drops_of(before[:1], now[:1], independent=True).broken
+    (second,) = drops_of(before[1:2], now[1:2], independent=True).broken
+    log_ps = {drop.task: drop.log_p for drop in drops.broken}
+    assert log_ps == pytest.approx({0: first.log_p, 1: second.log_p})

@@ -223,3 +223,16 @@ def test_the_noise_of_most_tasks_that_scatter_by_a_factor_is_of_logarithms():
     drop = oracle.trim_mean(np.log(LONGER / LATENCIES), 0.1)
     error = np.std(np.log(factors), ddof=1) * np.sqrt(1 + 1 / 3)
     assert beside.p == pytest.approx(oracle.t.sf(drop / error, 2), rel=0.05)
+
+
+def test_ranks_of_a_few_tasks_hide_none_of_the_others():
+    """Of three rollouts each: in 25 tasks a little worse, in five all, in five a little better."""
+    worse = [[1.0, 2.0, 3.0]] * 25 + [[1.0, 2.0, 3.0]] * 10
+    now = [[1.5, 2.5, 3.5]] * 25 + [[4.0, 5.0, 6.0]] * 5 + [[0.5, 1.5, 2.5]] * 5
+    ranks = np.array([1 / 3] * 25 + [1.0] * 5 + [-1 / 3] * 5)
+    ends = np.linspace(0.1, 1.0, 901)
+    clipped = np.minimum(ranks, ends[:, None])
+    t = clipped.mean(axis=1) / clipped.std(axis=1, ddof=1) * np.sqrt(35)
+    one = typical(worse, now, direction="lower")
+    assert one.p == pytest.approx(oracle.t.sf(t.max(), 34), rel=1e-2)
+    assert one.p < 0.9 * oracle.ttest_1samp(ranks, 0, alternative="greater").pvalue

@@ -132,3 +132,63 @@ def test_a_large_shift_of_independent_runs_is_sure():
     values = np.random.default_rng(3).normal(size=40)
     values[30:] -= 5
     assert last_shift(values.tolist()).is_sure
+
+
+def alternating(shift):
+    """Twelve runs about 0, and twelve about a shift, that resemble each other least."""
+    return [1.0, -1.0] * 6 + [shift + 1.0, shift - 1.0] * 6
+
+
+def test_a_shift_that_one_metric_shows_may_be_chance_among_five():
+    values = alternating(1.65)
+    # the pooled variance is 24 / 22
+    t = 1.65 / math.sqrt(24 / 22 * (1 / 12 + 1 / 12))
+    assert limit(24) < t < limit(24, 5)
+    assert last_shift(values).at == 12
+    assert last_shift(values, 5) is None
+
+
+def test_a_shift_below_the_limit_is_none():
+    # t is 3.05, and no larger at any run before
+    assert last_shift(alternating(1.3)) is None
+
+
+def test_the_runs_that_may_have_been_the_first_are_as_likely_but_for_e_cubed():
+    rng = np.random.default_rng(4)
+    values = np.concatenate((rng.normal(0, 1, 20), rng.normal(4, 1, 20)))
+    shift = last_shift(values.tolist())
+    rest = []
+    for cut in range(3, 38):
+        first, last = values[:cut], values[cut:]
+        rest.append(first.var() * cut + last.var() * (40 - cut))
+    # twice the log likelihood is n log of what is left
+    behind = 40 * np.log(np.array(rest) / min(rest))
+    likely = 3 + np.flatnonzero(behind <= 6)
+    assert (shift.start, shift.at) == (0, 3 + int(np.argmin(rest)))
+    assert (shift.first, shift.last) == (likely[0], likely[-1])
+
+
+def just_sure(resembling, margin):
+    """Two levels as far apart as runs that resemble each other can make them, times a margin.
+
+    By the upper limit, of three standard errors, of the autocorrelation within them.
+    """
+    rng = np.random.default_rng(5)
+    noise = [autoregression(rng, resembling, 20) for _ in range(2)]
+    first, second = (part - part.mean() for part in noise)
+    rest = np.concatenate((first, second))
+    r = (rest[1:] @ rest[:-1]) / (rest @ rest)
+    unbiased = r + 2 * (1 + 3 * r) / 40
+    most = unbiased + 3 * math.sqrt((1 - unbiased**2) / 40)
+    most = min(max(most, 0.0), 0.95)
+    t = limit(40) * math.sqrt((1 + most) / (1 - most))
+    error = math.sqrt(rest @ rest / 38 * (1 / 20 + 1 / 20))
+    return [*first, *(second + margin * t * error)]
+
+
+@pytest.mark.parametrize("resembling", [-0.5, 0.0, 0.3])
+def test_a_shift_is_sure_beyond_what_runs_that_resemble_each_other_can_make(resembling):
+    surely = last_shift(just_sure(resembling, 1.001))
+    hardly = last_shift(just_sure(resembling, 0.999))
+    assert (surely.at, surely.is_sure) == (20, True)
+    assert (hardly.at, hardly.is_sure) == (20, False)

@@ -14,9 +14,12 @@ from pytest_evalmetrics.stats import (
     paired_differences,
     paired_t,
     signflip_exact,
+    skewed_mean_interval,
+    skewed_rate_interval,
     winsorised_t,
 )
 from pytest_evalmetrics.stats.basics import lattice_step, nonzero, vector
+from pytest_evalmetrics.stats.means import MeanSE
 
 
 def coins(worse, better):
@@ -184,6 +187,10 @@ def test_too_many_differences_for_all_signs_name_the_way_out():
     assert str(refused.value) == "33 differences have too many signs: take the t test"
 
 
+HALF = MeanSE(mean=0.5, se=0.1, df=19, units=20)
+TWENTY = [0.0] * 19 + [1.0]
+
+
 @pytest.mark.parametrize(
     ("refused", "name"),
     [
@@ -192,6 +199,12 @@ def test_too_many_differences_for_all_signs_name_the_way_out():
         (lambda: signflip_exact([math.nan]), "d"),
         (lambda: lattice_step([math.nan]), "d"),
         (lambda: mean_test([math.nan], None, 0.95), "x"),
+        (lambda: skewed_rate_interval(HALF, [math.nan], None, 0.95), "errors"),
+        (lambda: skewed_mean_interval(HALF, [math.nan], 0.95), "errors"),
+        (
+            lambda: skewed_mean_interval(HALF, TWENTY, 0.95, values=[math.nan]),
+            "values",
+        ),
     ],
 )
 def test_the_argument_that_is_refused_is_named(refused, name):

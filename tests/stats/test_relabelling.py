@@ -273,3 +273,16 @@ def test_the_cumulants_of_many_tasks_are_those_of_all_their_deals():
     assert result.mid_p == pytest.approx(expected, rel=0.03)
     mirrored = relabel_test(packed(-before), packed(-after), sign=-1.0)
     assert mirrored.mid_p == pytest.approx(result.mid_p)
+
+
+def test_two_values_need_not_be_0_and_1():
+    sizes = np.array([4, 4, 2])
+    ups = np.array([0, 4, 1])
+    assert two_valued(sizes, ups, (2.0, 5.0)).tolist() == [2.0, 5.0, 3.5]
+    grades = relabel_test(packed([[5.0] * 7 + [2.0]]), packed([[5.0, 2.0, 2.0, 2.0]]))
+    passes = relabel_test(packed([[1.0] * 7 + [0.0]]), packed([[1.0, 0.0, 0.0, 0.0]]))
+    assert grades.p == pytest.approx(passes.p)
+    # two passes of unequal kinds of tasks weigh by their rollouts
+    before, after = [[5.0, 5.0], [5.0, 2.0, 2.0]], [[2.0], [2.0, 5.0]]
+    result = relabel_test(packed(before), packed(after))
+    assert (result.p, result.mid_p) == pytest.approx(every_deal(before, after))

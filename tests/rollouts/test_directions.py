@@ -4,6 +4,14 @@ import json
 
 import pytest
 
+from pytest_evalmetrics.rollouts.direction_hint import should_be_low
+
+LOW = (
+    "bias cer cost distance duration error errors fail failed failure failures hallucination "
+    "hallucinations harm harmful incorrect invalid latency loss mae mistake mistakes mse "
+    "perplexity rmse seconds time toxic toxicity violation violations wer wrong"
+)
+
 
 def declared(folder, path, score):
     return dict(folder.load(path, scores=[score]).directions)
@@ -46,3 +54,25 @@ def test_grades_of_inspect_go_from_incorrect_to_correct(real):
     path = "formats/inspect_ai/2025-05-12T20-28-13-04-00_popularity.json"
     table = real.load(path, scores=[])
     assert set(table.directions.values()) == {"higher"}
+
+
+@pytest.mark.parametrize("name", LOW.split())
+def test_less_of_such_a_score_is_better(name):
+    assert should_be_low(name)
+    assert should_be_low(f"mean_{name.upper()}")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("responseTime", True),
+        ("judge.WER", True),
+        ("error_free", False),
+        ("f1", False),
+        ("accuracy", False),
+        ("", False),
+        ("12", False),
+    ],
+)
+def test_the_last_word_of_a_name_says_whether_less_is_better(name, says):
+    assert should_be_low(name) is says

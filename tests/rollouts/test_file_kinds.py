@@ -4,9 +4,12 @@ import gzip
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 from rollouts.odd import lines
+
+from pytest_evalmetrics.rollouts.file_kinds import kind_of
 
 ROWS = [{"id": f"q{n}", "score": n % 2} for n in range(12)]
 CSV = "id,score\n" + "".join(f"q{n},{n % 2}\n" for n in range(12))
@@ -148,6 +151,129 @@ KINDS = {
         "in one array",
     ),
 }
+
+
+LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
+CELLS = "write its cells as CSV: task,reward"
+OF_TABLE = "save the table as CSV (UTF-8)"
+IN_PYTHON = "write it in Python: df.to_json('rows.jsonl', orient='records', lines=True)"
+UTF_16 = "save it as UTF-8; iconv -f UTF-16 -t UTF-8 FILE does it"
+PICKLE = "a Python pickle, which is never loaded"
+ZIP = b"PK\x03\x04" + bytes(26)
+
+
+@pytest.mark.parametrize(
+    ("head", "what", "hint"),
+    [
+        (b"PAR1", "a Parquet file", LINES),
+        (b"BZh9", "compressed with bzip2", "compress it with gzip or zstd"),
+        (b"\xfd7zXZ\x00", "compressed with xz", "compress it with gzip or zstd"),
+        (b"7z\xbc\xaf", "a 7z archive", f"unpack it, or {LINES}"),
+        (
+            b"\xff\xfe\x00\x00{",
+            "UTF-32 text, not UTF-8",
+            "save it as UTF-8; iconv -f UTF-32 -t UTF-8 FILE does it",
+        ),
+        (b"\xff\xfe{\x00", "UTF-16 text, not UTF-8", UTF_16),
+        (b"\xfe\xff\x00{", "UTF-16 text, not UTF-8", UTF_16),
+        (b"i\x00d\x00\n\x00", "UTF-16 text, not UTF-8", UTF_16),
+        (b"\x00i\x00d\x00\n", "UTF-16 text, not UTF-8", UTF_16),
+        (b"i\x00d\x00\n\x00x", "UTF-16 text, not UTF-8", UTF_16),
+        (b"i\x00\x01\x00", "a binary file, not JSON text", LINES),
+        (b"ab\x00cd\x00", "a binary file, not JSON text", LINES),
+        (b"\xd0\xcf\x11\xe0", "an Excel file of the old form", OF_TABLE),
+        (b"SQLite format 3", "a SQLite database", "export its rows as CSV"),
+        (b"\x93NUMPY", "a NumPy array", IN_PYTHON),
+        *((b"\x80" + bytes([n]), PICKLE, IN_PYTHON) for n in (2, 3, 4, 5)),
+        (bytes(257) + b"ustar", "a tar archive", f"unpack it, or {LINES}"),
+        (ZIP + b"xl/workbook.xml", "an Excel file", OF_TABLE),
+        (ZIP + b"[Content_Types].xml", "an Excel file", OF_TABLE),
+        (ZIP + b"opendocument.spreadsheet", "an OpenDocument table", OF_TABLE),
+        (ZIP + b"a.npy", "a file of NumPy arrays", IN_PYTHON),
+        (ZIP + b"a.json", "a zip archive", f"unpack it, or {LINES}"),
+        (
+            b"<<<<<<< HEAD",
+            "a file with the marks of a merge conflict",
+            "resolve it, or: git checkout",
+        ),
+        *(
+            (
+                page,
+                "a web page",
+                "is it a login page? name a raw file that needs no login",
+            )
+            for page in (b"<!DOCTYPE html>", b"<HTML>", b"<!-- -->\n<html>", b"<div>")
+        ),
+        *(
+            (xml, "XML", f"an error of a server is often XML; else {LINES}")
+            for xml in (b"<?xml version", b"<Error>", b"<!ENTITY")
+        ),
+        *(
+            (b"outs:\n- " + key + b": a", "a DVC pointer", "run: dvc pull")
+            for key in (b"md5", b"etag", b"hash")
+        ),
+        (
+            b"../.git/annex/objects/x",
+            "a git-annex pointer",
+            "run: git annex get FILE",
+        ),
+        (b"| a | b |\n|---|:---:|\n", "a Markdown table", CELLS),
+        (b"a | b\n--- | ---\n", "a Markdown table", CELLS),
+        (b"```json\n", "Markdown", "keep what is inside of the fence alone"),
+        *(
+            (line, "a table drawn for a terminal", CELLS)
+            for line in (b"+--+", b"+==+", "┌".encode(), "┏".encode(), "╭".encode())
+        ),
+        ("╔".encode(), "a table drawn for a terminal", CELLS),
+        (
+            b"{'a': 1}",
+            "Python's form of a dict, not JSON",
+            "write rows with json.dumps",
+        ),
+        (
+            b"[{'a': 1}",
+            "Python's form of a dict, not JSON",
+            "write rows with json.dumps",
+        ),
+        *(
+            (code, "JSON with comments, or code", "remove the comments")
+            for code in (b"// a", b"/* a */")
+        ),
+        *((text, "YAML", LINES) for text in (b"---\na", b"%YAML 1.2", b"- id: 1")),
+    ],
+)
+def test_the_first_bytes_tell_what_a_file_is(head, what, hint):
+    kind = kind_of(head, Path("not there"))
+    assert (kind.what, kind.hint) == (what, hint)
+
+
+@pytest.mark.parametrize(
+    "head", [b'{"a": 1}', b"id,score\na,1\n", b"words", b"-- x", b"\xff", b""]
+)
+def test_other_first_bytes_may_be_of_rollouts(head):
+    assert kind_of(head, Path("not there")) is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "what", "hint"),
+    [
+        (
+            b"",
+            "a zip archive that is not whole: its ending is missing",
+            "was its copy or its download interrupted?",
+        ),
+        (b"PK\x05\x06" + bytes(18), "a zip archive", f"unpack it, or {LINES}"),
+        (
+            b"PK\x05\x06" + bytes(66_000),
+            "a zip archive that is not whole: its ending is missing",
+            "was its copy or its download interrupted?",
+        ),
+    ],
+)
+def test_a_zip_archive_says_where_it_ends(folder, ending, what, hint):
+    path = folder.write(ZIP + b"a.json" + ending, "r.zip")
+    kind = kind_of(ZIP + b"a.json", path)
+    assert (kind.what, kind.hint) == (what, hint)
 
 
 @pytest.mark.parametrize("name", KINDS)

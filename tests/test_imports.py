@@ -145,12 +145,13 @@ OFFERED = {name for _, name in imports_of(Path(ext.__file__))}
 # Every other file is an extension, also one that is written tomorrow.
 RULES = {
     "rollouts/loaders/*.py": (
-        {"__init__"},
+        {"__init__", "inspect_results"},
         {
             "json_types",
             "model.rollout_notes",
             "rollouts.format_keys",
             "rollouts.json_values",
+            "rollouts.loaders.inspect_results",
             "rollouts.not_judged",
             "rollouts.repeated_reports",
             "rollouts.stated_totals",

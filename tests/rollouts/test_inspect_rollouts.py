@@ -540,6 +540,24 @@ def test_an_archive_of_inspect_that_was_to_hold_none_gives_its_means(folder):
     assert tasks_of(folder)[0][1]["match"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("member", "header"),
+    [
+        pytest.param("samples/b_epoch_1.json", "header.json", id="a sample"),
+        pytest.param("header.json", "_journal/start.json", id="the header"),
+        pytest.param("summaries.json", "header.json", id="the summaries"),
+    ],
+)
+def test_a_broken_member_of_an_archive_of_inspect_is_named(folder, member, header):
+    archive(folder, {"samples/a_epoch_1.json": sample("a")}, header)
+    with zipfile.ZipFile(folder.path / "log.eval", "a") as file:
+        file.writestr(member, '{"id": ')
+    with pytest.raises(DataError) as caught:
+        load_with(InspectAi, folder, "log.eval")
+    assert caught.value.message.startswith("this looks like an inspect_ai log, and ")
+    assert caught.value.file == "log.eval"
+
+
 def test_another_archive_is_refused(folder):
     archive(folder, {}, header="other.json")
     with pytest.raises(DataError) as caught:
@@ -658,6 +676,15 @@ def test_the_mean_of_an_early_log_of_inspect_is_compared(folder):
     assert load(folder, [sample()], results=results, version=1).notes == [
         other_number("accuracy of match in the log", 0.25, 1)
     ]
+
+
+def test_the_scores_of_a_log_of_inspect_come_before_that_of_early_logs(folder):
+    results = {
+        "scorer": {"name": "match"},
+        "metrics": {"accuracy": {"value": 0.25}},
+        "scores": [stated("match", 1)],
+    }
+    assert load(folder, [sample()], results=results).notes == []
 
 
 def test_the_scorers_of_a_log_of_inspect_are_what_measures(folder):

@@ -115,8 +115,8 @@ class Promptfoo(ToolLoader):
 
 def _listed_results(results: JsonMapping, source: Source) -> list[Result]:
     """List the results of a whole file of a known version."""
-    written = results.get("version", _VERSIONS[0])
-    if written not in _VERSIONS:
+    written = results.get("version")
+    if written is not None and written not in _VERSIONS:
         known = ", ".join(map(str, _VERSIONS))
         raise source.error(
             f"{_PROMPTFOO} are of version {written!r}; known are {known}",

@@ -277,18 +277,21 @@ def _must_be_single(
 
     `of_several` counts the rows of all tasks with more than one row.
     """
-    first: dict[bytes, PlacedRecord] = {}
+    first: dict[bytes, int] = {}
+    originals: list[int] = []  # the numbers of the rows that others are the same as
     pairs: list[tuple[PlacedRecord, PlacedRecord]] = []
-    for row in rows:
+    for number, row in enumerate(rows):
         text = msgspec.json.encode(row.record, order="sorted")
-        before = first.setdefault(text, row)
-        if before is not row:
-            pairs.append((before, row))
+        original = first.setdefault(text, number)
+        if original != number:
+            originals.append(original)
+            pairs.append((rows[original], row))
     telling = [pair for pair in pairs if not _may_recur(pair[1], table)]
     if not telling:
         telling = _of_one_record(rows, task_key)
     # short rows that recur all together, in their order, are a copy as well
-    if not telling and _is_copied_block(pairs, of_several):
+    is_in_order = originals == sorted(originals)
+    if not telling and is_in_order and _is_copied_block(pairs, of_several):
         telling = pairs
     if not telling:
         return
@@ -353,12 +356,11 @@ def _is_short(value: JsonValue) -> bool:
 def _is_copied_block(
     pairs: Sequence[tuple[PlacedRecord, PlacedRecord]], rows: int
 ) -> bool:
-    """Check whether all rows of tasks with several recur in their order, for some tasks."""
+    """Check whether all rows of tasks with several recur once, for some tasks."""
     tasks = [row.attempt for _, row in pairs]
     if len(pairs) < _FEW or len(set(tasks)) < len(tasks):
         return False
-    are_all = 2 * len(pairs) == rows
-    return are_all and tasks == [before.attempt for before, _ in pairs]
+    return 2 * len(pairs) == rows
 
 
 # -- ids in several files --------------------------------------------------------------------

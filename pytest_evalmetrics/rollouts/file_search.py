@@ -91,20 +91,21 @@ def _glob(
     anchor = Path(*whole.parts[:first])
     magic = str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
-    if not matches:
+    top = str(anchor)
+    files: list[Path] = []
+    names: list[str] = []  # of folders
+    for match in matches:
+        if os.path.isdir(os.path.join(top, match)):  # noqa: PTH112, PTH118 - many
+            names.append(match)
+        else:
+            files.append(anchor / match)
+    if files and not _names_folder(pattern):
+        return files
+    if not names:
         raise _no_match(pattern, base, anchor)
-    if not _names_folder(pattern):
-        top = str(anchor)
-        files = [
-            anchor / match
-            for match in matches
-            if not os.path.isdir(os.path.join(top, match))  # noqa: PTH112, PTH118 - many
-        ]
-        if files:
-            return files
-    folders = [anchor / match for match in matches if takes(anchor / match)]
+    folders = [anchor / name for name in names if takes(anchor / name)]
     if not folders:
-        shown = layout.listed(matches, _NAMES)
+        shown = layout.listed(names, _NAMES)
         message = f"{pattern!r} matches only folders: {shown}"
         raise DataError(message, hint=_write_glob(pattern))
     return folders

@@ -113,3 +113,113 @@ def test_scores_and_labels_follow_their_tasks():
 def test_invalid_arguments_are_refused(rewards, more, message):
     with pytest.raises(CheckError, match=message):
         table_in_memory(rewards, **more)
+
+
+FORMS = (
+    "give one list of numbers per task, a dict of task to numbers, a NumPy array (tasks x "
+    "samples), or a flat list with one number per task"
+)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "more", "message", "hint"),
+    [
+        ([], {}, "rewards holds no task", FORMS),
+        (
+            5,
+            {},
+            "rewards is int 5; expected one entry per task",
+            FORMS,
+        ),
+        (
+            np.zeros((1, 1, 1)),
+            {},
+            "rewards has the shape (1, 1, 1); expected (tasks,) or (tasks, samples)",
+            FORMS,
+        ),
+        (
+            [np.zeros((1, 1))],
+            {},
+            "rewards[0] has the shape (1, 1); expected (samples,)",
+            None,
+        ),
+        (
+            [[1], [0], 5],
+            {},
+            "rewards[0] is list [1] and rewards[2] is int 5",
+            FORMS,
+        ),
+        (
+            [[1, "x"]],
+            {},
+            "rewards[0][1] is str 'x'; expected a number, a boolean, or None",
+            FORMS,
+        ),
+        ([10**400], {}, "rewards[0] is larger than a number can be here", FORMS),
+        (
+            {"a": 1, 2: 0},
+            {},
+            "the tasks of rewards are numbers and text",
+            "give all as text, or none",
+        ),
+        (
+            {"1.5": 1, 1.5: 0},
+            {},
+            "two keys of rewards are the same task once they are text",
+            None,
+        ),
+        (
+            {None: 1},
+            {},
+            "the key None of rewards can't be a task's id; expected text or a number",
+            None,
+        ),
+        (
+            [1, 0],
+            {"scores": {"reward": [1, 0]}},
+            "scores holds a 'reward' beside rewards",
+            "give it another name",
+        ),
+        (
+            [1, 0],
+            {"scores": {"tone": [1]}},
+            "scores['tone'] has 1 task, and rewards 2",
+            None,
+        ),
+        (
+            [[1, 0]],
+            {"scores": {"tone": [[1]]}},
+            "scores['tone'] has 1 value of task 0, and rewards 2",
+            None,
+        ),
+        (
+            {"a": 1},
+            {"scores": {"tone": {"b": 1}}},
+            "scores['tone'] has other tasks than rewards: 'b' is only in scores['tone']",
+            None,
+        ),
+        (
+            {"a": 1, "b": 1},
+            {"scores": {"tone": {"b": 1}}},
+            "scores['tone'] has other tasks than rewards: 'a' is only in rewards",
+            None,
+        ),
+        (
+            {"a": 1},
+            {"labels": {"level": {"b": "x"}}},
+            "labels['level'] has none for task 'a'",
+            None,
+        ),
+    ],
+)
+def test_what_is_no_table_is_refused(rewards, more, message, hint):
+    with pytest.raises(CheckError) as caught:
+        table_in_memory(rewards, **more)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_large_array_is_shown_cut_short():
+    with pytest.raises(CheckError) as caught:
+        table_in_memory([["x" * 60]])
+    shown = "'" + "x" * 38 + "…"
+    assert caught.value.message.startswith(f"rewards[0][0] is str {shown}; ")

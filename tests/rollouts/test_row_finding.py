@@ -540,6 +540,19 @@ def test_what_a_score_is_made_of_is_part_of_what_measures():
     ]
 
 
+@pytest.mark.parametrize(
+    ("joint", "label"),
+    [
+        ({"all": ("a", "b")}, "all of"),
+        ({"any": ("a", "b")}, "any of"),
+        ({"attempts": ("a", "b")}, "attempts"),
+    ],
+)
+def test_how_values_are_joined_is_part_of_what_measures(joint, label):
+    made = derived(fields={"reward": JointField(**joint)})
+    assert made.ruler[0] == (label, "fields", '["a", "b"]')
+
+
 def test_the_path_of_a_derived_score():
     assert derived(map={"tone": POINTS}).paths == ("tone",)
     assert derived(map={"tone": POINTS}, fields={"scores": {"tone": "t"}}).paths == (

@@ -88,10 +88,8 @@ class RagasScorer:
         self._metric = _metric(collections, spec.metric)
         self._arguments = spec.arguments
         wanted = inspect.signature(self._metric.__init__).parameters
-        if (
-            "embeddings" in wanted
-            and wanted["embeddings"].default is inspect.Parameter.empty
-        ):
+        embeddings = wanted.get("embeddings")
+        if embeddings is not None and embeddings.default is inspect.Parameter.empty:
             raise DataError(
                 f"{spec.metric} of RAGAS needs embeddings: only judges are asked"
             )
@@ -121,12 +119,11 @@ class RagasScorer:
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         errors: list[EvalMetricsError] = []
-        columns = {
-            name: self._column(row, name)
-            for name, parameter in self._columns.items()
-            if parameter.default is inspect.Parameter.empty
-            or row.item.get(name) is not None
-        }
+        columns: dict[str, object] = {}
+        for name, parameter in self._columns.items():
+            is_needed = parameter.default is inspect.Parameter.empty
+            if is_needed or row.item.get(name) is not None:
+                columns[name] = self._column(row, name)
         try:
             result = await self._made(calls, errors).ascore(**columns)
         except Exception:

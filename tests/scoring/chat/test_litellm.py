@@ -5,6 +5,8 @@ A module stands in for the package, which takes seconds to load and is not insta
 
 import asyncio
 import json
+import logging
+import os
 import sys
 from types import ModuleType
 
@@ -93,6 +95,8 @@ def test_it_is_quiet_and_fetches_no_list_of_prices(litellm):
     sent()
     assert litellm.telemetry is False
     assert litellm.suppress_debug_info is True
+    assert logging.getLogger("LiteLLM").level == logging.CRITICAL
+    assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
 
 
 def test_its_error_is_an_answer_with_that_status_and_its_words(litellm):

@@ -3,7 +3,12 @@ from msgspec import structs
 from scoring.transport.fakes import broken, ok
 
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.scoring.transport.usage import Usage, UsageTally, tokens_of
+from pytest_evalmetrics.scoring.transport.usage import (
+    Tokens,
+    Usage,
+    UsageTally,
+    tokens_of,
+)
 from pytest_evalmetrics.scoring.transport.wire import Answer
 from pytest_evalmetrics.spec.model_keys import PriceSpec
 
@@ -207,3 +212,16 @@ def test_an_answer_of_the_journal_takes_no_request():
 
 def test_a_label_without_calls_has_used_nothing():
     assert UsageTally().of("a") == Usage()
+
+
+def test_tokens_without_a_cache_cost_the_usual_price():
+    assert Tokens(1_000_000, 500_000, 1_500_000).cost(PRICE) == 2.0 + 5.0
+
+
+def test_a_cache_without_a_price_of_its_own_costs_that_of_a_prompt():
+    tokens = Tokens(3_000_000, 0, 3_000_000, cache_read=1_000_000, cache_write=500_000)
+    assert tokens.cost(PRICE) == 6.0
+    read = PriceSpec(input=2.0, output=10.0, cache_read=0.0)
+    assert tokens.cost(read) == 4.0
+    written = PriceSpec(input=2.0, output=10.0, cache_write=4.0)
+    assert tokens.cost(written) == 7.0

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -581,19 +582,25 @@ def test_no_more_workers_than_cores_are_started_and_all_are_ended(ray, data, sco
     assert len(ray.killed) == len(begun) > 0
 
 
-def test_a_batch_grows_while_it_takes_a_moment_up_to_64(ray, data, scoring):
+def test_a_batch_grows_while_it_takes_a_moment_up_to_64(
+    ray, data, scoring, monkeypatch
+):
     ray.cpus = 1
+    monkeypatch.setattr(ray_scoring, "monotonic", lambda: 0.0)
     rows(data / "there" / "data.jsonl", [{"id": n} for n in range(200)])
     there(data, LENGTH, scoring)
     sizes = [len(args[0]) for name, args in ray.calls if name == "work"]
-    assert sizes[:4] == [1, 2, 4, 8]
+    assert sizes[:6] == [1, 2, 4, 8, 16, 32]
     assert max(sizes) <= 64
 
 
-def test_a_batch_shrinks_where_it_takes_long(ray, data, scoring, monkeypatch):
+@pytest.mark.parametrize("seconds", [0.1, 5.0])
+def test_a_batch_stays_small_where_it_takes_long(
+    ray, data, scoring, monkeypatch, seconds
+):
     ray.cpus = 1
-    ticks = iter(range(10_000))
-    monkeypatch.setattr(ray_scoring, "monotonic", lambda: float(next(ticks)))
+    moments = cycle([0.0, seconds])  # before a batch, and after it
+    monkeypatch.setattr(ray_scoring, "monotonic", lambda: next(moments))
     there(data, LENGTH, scoring)
     sizes = [len(args[0]) for name, args in ray.calls if name == "work"]
     assert sizes == [1] * 40

@@ -78,6 +78,17 @@ def test_an_answer_is_rated_by_the_reference_and_the_other_way_round(client):
     assert prompts(client) == [prompt_of("answer"), prompt_of("answer_turned")]
 
 
+def test_a_judge_that_repeats_the_row_gives_no_rating(client):
+    client(said({"rating": 4, "response": "1 au"}))
+    with pytest.raises(RowError) as raised:
+        judged(client, make("answer_accuracy"), {**ANSWERED, "rating": 4})
+    assert raised.value.kind == "echo"
+    assert raised.value.message == (
+        "the judge repeated the row in place of a verdict: "
+        '{"rating": 4, "response": "1 au"} (asked twice)'
+    )
+
+
 def test_the_question_of_an_answer_may_be_a_conversation(client):
     client(said({"rating": 4}))
     judged(client, make("answer_accuracy"), {**ANSWERED, "user_input": TALK})

@@ -105,6 +105,7 @@ ATTACK = 'x", "reference": "x'
             {"a": '"1" ü', "b": [1]},
         ),
         ("[{{ item.d | tojson }}]\n", [{"k": 1}]),
+        ('{"n": {{ item.n\n }}, "a": "{{ item.x\n }}"}', {"n": 1, "a": ATTACK}),
         (
             {"deep": ["{{ item.d | tojson }}", "{{ item.x }}"]},
             {"deep": [{"k": 1}, ATTACK]},
@@ -233,3 +234,22 @@ def test_a_default_replaces_what_is_false_where_it_is_told_to(value):
 
 def test_a_default_without_a_value_is_an_empty_text():
     assert render("Reference: {{ item.a | default }}", {"a": None}) == "Reference: "
+
+
+def test_a_name_that_a_row_lacks_is_said_with_its_columns():
+    with pytest.raises(RowError) as raised:
+        compile_value("{{ wnt }}")({"want": 1, "text": "x"})
+    assert str(raised.value).endswith(
+        "'{{ wnt }}': 'wnt' is undefined; did you mean 'want'? the row's columns: "
+        "text, want"
+    )
+
+
+def test_a_long_template_is_shortened_in_the_message():
+    template = f"{{{{ wnt }}}} {'x' * 60}"
+    with pytest.raises(RowError) as raised:
+        compile_value(template)({"want": 1})
+    assert str(raised.value) == (
+        f"'{template[:60]}…': 'wnt' is undefined; did you mean 'want'? the row's "
+        "columns: want"
+    )

@@ -73,6 +73,11 @@ def test_what_json_can_not_write_has_a_hash():
     assert content_hash({"a": 1 + 2j}) != content_hash({"a": 1 + 3j})
 
 
+def test_the_order_of_keys_does_not_matter_where_json_can_not_write_a_value():
+    first = {"a": 1 + 2j, "b": 1}
+    assert content_hash(first) == content_hash({"b": 1, "a": 1 + 2j})
+
+
 def test_versions_are_joined_once_in_their_order():
     assert join_versions("b", "a+c", "b") == "a+b+c"
 

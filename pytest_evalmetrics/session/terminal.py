@@ -68,8 +68,7 @@ class TerminalHooks:
     def shown_failures(self) -> set[str]:
         """Name the items whose failures pytest will show."""
         reporter = self._reporter()
-        style = self._config.getoption("tbstyle", "auto")
-        if reporter is None or style in ("no", "line"):
+        if reporter is None or self._config.option.tbstyle in ("no", "line"):
             return set()
         failed = {
             report.nodeid
@@ -81,7 +80,7 @@ class TerminalHooks:
     def _folded(self) -> set[str]:
         """Name the items whose failures are not shown: many have the same cause."""
         results = self._results()
-        if not results or self._config.getoption("verbose", 0) > 0:
+        if not results or self._config.option.verbose > 0:
             return set()
         from pytest_evalmetrics.reports.triage import folded
 

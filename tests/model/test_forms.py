@@ -5,6 +5,7 @@ import inspect
 import math
 import pkgutil
 import re
+import typing
 from enum import StrEnum
 
 import msgspec
@@ -147,6 +148,17 @@ def test_what_a_record_does_not_state_is_nothing_but_for_a_few_fields():
             if value not in NOTHING:
                 stated[f"{kind.__name__}.{name}"] = value
     assert stated == STATED
+
+
+def test_a_field_that_may_be_none_is_none_where_it_is_not_stated():
+    others = []
+    for kind in WRITTEN:
+        defaults = defaults_of(kind)
+        for field in structs.fields(kind):
+            may_be_none = type(None) in typing.get_args(field.type)
+            if may_be_none and defaults.get(field.name) is not None:
+                others.append((kind, field.name))
+    assert others == []
 
 
 @named([record for record in WRITTEN if record is not Power])

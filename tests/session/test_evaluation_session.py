@@ -6,6 +6,7 @@ import pytest
 from reports.records import above, below, benchmark
 
 from pytest_evalmetrics.reports.payload import payload_of
+from pytest_evalmetrics.session import beside_syrupy
 from pytest_evalmetrics.session.evaluation_session import (
     EvaluationSession,
     session_of,
@@ -393,3 +394,16 @@ def test_an_unknown_reporter_is_refused_with_the_names_that_there_are(pytester):
     session.items = [Benchmark(1)]
     with pytest.raises(pytest.UsageError, match=r"did you mean 'report\.json'"):
         EvaluationSession(config).pytest_collection_finish(session)
+
+
+def test_a_worker_hands_over_its_unused_baselines_and_writes_nothing(run, monkeypatch):
+    begun = run()
+    begun.config.workerinput = {"workerid": "gw0"}
+    begun.config.workeroutput = {}
+    monkeypatch.setattr(beside_syrupy, "unused_baselines", lambda _: ["gone.json"])
+    begun.session = EvaluationSession(begun.config)
+    begun.finish()
+    unused, required = begun.config.workeroutput.values()
+    assert unused == ["gone.json"]
+    assert required == {}
+    assert not begun.file.exists()

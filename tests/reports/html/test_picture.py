@@ -72,6 +72,23 @@ def test_tasks_are_compared_by_a_score_that_the_baseline_keeps():
     assert picture.tasks.rewards_was == [[1], [1]]
 
 
+def test_of_other_scores_the_first_that_both_sides_keep_is_compared():
+    now = table([[1], [1]], m=[2.0, 1.0], z=[1.0, 1.0])
+    kept = {name: np.array([1.0, 1.0]) for name in ("a", "m", "z")}
+    was = structs.replace(now, scores=kept)
+    picture = picture_of(now, reward="reward", compared=(was, None))
+    assert picture.about.reward == "m"
+
+
+def test_without_a_common_score_no_task_is_compared():
+    now = table([[1], [1]])
+    was = structs.replace(now, scores={"a": np.array([1.0, 1.0])})
+    picture = picture_of(now, reward="reward", compared=(was, None))
+    assert picture.about.reward == "reward"
+    counts = picture.about.compared
+    assert (counts.worse, counts.better, counts.same, counts.pairs) == (0, 0, 0, [])
+
+
 def test_less_may_be_better():
     picture = picture_of(
         table([[2], [5]]),

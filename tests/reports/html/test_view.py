@@ -1,5 +1,6 @@
 """What the page knows of a benchmark: its metrics, its row, its course, and its own page."""
 
+import msgspec
 import pytest
 from msgspec import structs
 from reports.records import (
@@ -474,6 +475,13 @@ def test_a_run_of_the_history_has_what_a_page_shows():
         drift=("x",),
     )
     assert shown_run(past("1")) == ShownRun(time="1", verdict="PASS")
+
+
+def test_what_a_run_has_none_of_is_not_written():
+    shown = ShownRun(time="1", verdict="PASS")
+    assert msgspec.to_builtins(shown) == {"time": "1", "verdict": "PASS"}
+    texts = (shown.commit, shown.reason, shown.url, shown.href)
+    assert (*texts, shown.drift) == ("", "", "", "", ())
 
 
 def course(result, runs):

@@ -15,6 +15,7 @@ from msgspec import structs
 from pytest_evalmetrics import model
 from pytest_evalmetrics.model.bounds import Bound
 from pytest_evalmetrics.model.comparison import TaskGroup
+from pytest_evalmetrics.model.note_facts import NoteFacts
 from pytest_evalmetrics.model.results import Power
 
 MODULES = [
@@ -170,3 +171,42 @@ def test_what_a_record_does_not_state_has_the_type_that_it_would_have(kind):
         for name, value in defaults.items()
     }
     assert read == defaults
+
+
+# -- notes that are shown as one -------------------------------------------------------------
+
+SUBJECTS = [
+    {"AcceptedBefore", "AcceptedNow"},
+    {"NoAnchorScores", "UnscoredAnchors"},
+    {"CutAnswers", "UncountedTokens"},
+    {
+        "UnreadTranscripts",
+        "SampledBehaviour",
+        "NoRecordedBehaviour",
+        "OtherFormOfAnswers",
+    },
+    {"SliceWithoutRewards", "UndefinedSlice"},
+    {"PairedById", "PairedByPosition"},
+    {"RunNoiseOfHistory", "RunNoiseOfNeighbours", "FewBaselineRuns"},
+    {
+        "BrokenHistoryLine",
+        "OtherHistorySchema",
+        "FurtherBrokenLines",
+        "RunsNotCompared",
+        "HistoryStartsAnew",
+    },
+    {"CorrectedMean", "TooFewLabels"},
+    {"ReplacedName", "ReplacedBuiltin"},
+    {"StoppedEarly", "StoppedAtLastLook", "AllAtOnce"},
+    {"KeyInFile", "KeyInUrl", "KeysInTaskIds"},
+]
+
+
+def test_kinds_of_notes_on_one_subject_are_shown_as_one():
+    kinds_by_subject = {}
+    for kind in classes_of(NoteFacts):
+        # a name with an underscore is that of a base class
+        if kind.subject and not kind.__name__.startswith("_"):
+            kinds_by_subject.setdefault(kind.subject, set()).add(kind.__name__)
+    found = sorted(map(sorted, kinds_by_subject.values()))
+    assert found == sorted(map(sorted, SUBJECTS))

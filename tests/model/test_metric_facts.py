@@ -1,12 +1,15 @@
 """What metrics and scores state of their values."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.model.metric_facts import (
     STATISTIC_FACTS,
+    USAGE_SCORES,
     MetricFacts,
     Range,
     ScoreFacts,
@@ -143,3 +146,12 @@ def test_other_statistics_have_the_range_and_the_direction_of_their_score(statis
 
 def test_a_range_without_a_name_is_said_by_its_ends():
     assert MetricFacts(limits=(0.0, 5.0)).range().why == "from 0 to 5"
+
+
+DOCUMENTED = re.compile(r"the columns of usage: less of (.*?) is better", re.DOTALL)
+
+
+def test_the_columns_of_usage_are_those_of_the_documentation():
+    text = (Path(__file__).parents[2] / "docs/gates.md").read_text(encoding="utf-8")
+    columns = re.findall("`([a-z_]+)`", DOCUMENTED.search(text)[1])
+    assert set(columns) == USAGE_SCORES

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from pytest_evalmetrics.model.rollout_table import (
+    HASH_SIZE,
     Category,
     RolloutTable,
     TaskRewards,
@@ -54,6 +55,10 @@ def test_the_order_of_keys_does_not_matter_to_a_content():
 def test_a_hash_has_twelve_digits_and_that_of_nothing_is_empty():
     assert len(content_hash("x")) == 12
     assert content_hash(None) == ""
+
+
+def test_a_column_of_hashes_has_room_for_all_their_digits():
+    assert len(content_hash("x")) == HASH_SIZE
 
 
 def test_the_hash_of_a_content_never_changes():

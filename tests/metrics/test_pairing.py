@@ -205,6 +205,77 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
         pair.combine_weighted(np.ones(2), np.array([[2.0, 0.0]]))
 
 
+# -- metrics over rows -----------------------------------------------------------------------
+
+AGREEMENT = {"agreement": {"type": "accuracy", "gold": "gold", "predicted": "said"}}
+KAPPA = {"kappa": {"type": "kappa", "gold": "gold", "predicted": "said"}}
+
+
+def labelled(table, gold, said, **columns):
+    """Make a run of one rollout a task, of labels by people and by a judge."""
+    labels = {"gold": list(gold), "said": list(said)}
+    return table([[1.0]] * len(gold), labels=labels, **columns)
+
+
+def test_labels_that_only_one_side_has_are_the_same_labels_on_both(planned, table):
+    baseline = labelled(table, "zzaa", "zzaz")
+    current = labelled(table, "zzab", "zbab")
+    pair = paired(planned(metrics=[AGREEMENT]), "agreement", baseline, current)
+    assert (pair.value_baseline, pair.value_current) == (0.75, 0.75)
+
+
+def test_a_row_is_worth_whether_its_labels_agree(planned, table):
+    baseline = labelled(table, "zzaa", "zzaz")
+    current = labelled(table, "zzab", "zbab")
+    pair = paired(planned(metrics=[AGREEMENT]), "agreement", baseline, current)
+    assert pair.rewards_baseline.numbers.tolist() == [1, 1, 1, 0]
+    assert pair.rewards_current.numbers.tolist() == [1, 0, 1, 1]
+
+
+def test_kappa_of_choices_of_tasks_is_computed_anew(planned, table):
+    baseline = labelled(table, "aabb", "aabb")
+    current = labelled(table, "aabb", "abab")
+    pair = paired(planned(metrics=[KAPPA]), "kappa", baseline, current)
+    assert (pair.value_baseline, pair.value_current) == (1, 0)
+    before = np.arange(4)
+    # kappa of the baseline less that of the run, and the reverse
+    both = pair.difference(
+        np.array([before, before + 4]), np.array([before + 4, before])
+    )
+    assert both.tolist() == [1, -1]
+
+
+def test_rows_without_a_label_are_missing(planned, table):
+    baseline = labelled(table, "aabb", "aabb")
+    current = labelled(table, "aabb", ["a", "(missing)", "b", "b"])
+    both = pairing(planned(metrics=[AGREEMENT]), baseline, current)
+    metric = both.plan.names.bind("agreement")
+    assert both.missing(metric) == 0.25
+    assert both.pair(metric).excluded == (1,)
+
+
+def test_a_row_that_is_missing_is_as_one_that_disagrees_at_worst(planned, table):
+    baseline = labelled(table, "aabb", "aabb")
+    current = labelled(table, "aabb", ["a", "(missing)", "b", "a"])
+    both = pairing(planned(metrics=[AGREEMENT]), baseline, current)
+    metric = both.plan.names.bind("agreement")
+    worst = both.pair_at_worst(metric, higher_is_better=True)
+    assert worst.value_current == 0.5
+    assert worst.value_baseline == 1
+
+
+WIN_RATE = {"wins": {"type": "win_rate", "score": "points", "reference": "other"}}
+
+
+def test_a_higher_score_than_the_references_wins_and_an_equal_one_wins_half(
+    planned, table
+):
+    rows = table([[1], [1], [1]], points=[0.9, 0.5, 0.1], other=[0.5, 0.5, 0.5])
+    pair = paired(planned(metrics=[WIN_RATE]), "wins", rows, rows)
+    assert pair.baseline.tolist() == [1, 0.5, 0]
+    assert pair.rewards_current.numbers.tolist() == [1, 0.5, 0]
+
+
 class Largest:
     """The largest of the tasks' values, reduced for many draws at once."""
 

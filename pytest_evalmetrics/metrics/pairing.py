@@ -302,9 +302,10 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
     ) -> _SharedTasks:
         """Find the tasks that both samples have, with their rewards."""
         at = self._places_in_baseline(metric, current, baseline)
-        removed = _absent(baseline.tasks, at)
         if metric.name.field in self._lacking:  # the labels of lost tasks are unknown
-            removed += _absent(self.baseline.tasks, self.at)
+            removed = _absent(self.baseline.tasks, self.at)
+        else:
+            removed = _absent(baseline.tasks, at)
         added = _named(current.tasks, np.flatnonzero(at < 0))
         common = current
         if added:

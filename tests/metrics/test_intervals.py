@@ -352,9 +352,24 @@ def test_a_metric_that_resampled_tasks_do_not_define_has_no_interval():
             raise ValueError("twice the same task")
         return 1.0
 
-    result = reason(custom(distinct), GRADED)
-    assert result.startswith("on resampled tasks the metric is not defined: metric")
-    assert "twice the same task" in result
+    assert reason(custom(distinct), GRADED) == (
+        "on resampled tasks the metric is not defined: metric 'custom' failed in compute: "
+        "ValueError: twice the same task"
+    )
+
+
+def test_an_array_form_that_resampled_tasks_do_not_define_has_no_interval():
+    class Distinct:
+        def compute_array(self, rewards):
+            if len(set(rewards.values.tolist())) < len(rewards.values):
+                raise ValueError("twice the same reward")
+            return 1.0
+
+    metric = BoundMetric(MetricName("custom"), Distinct())
+    assert reason(metric, [[0.1], [0.2], [0.3]]) == (
+        "on resampled tasks the metric is not defined: metric 'custom' failed in compute: "
+        "ValueError: twice the same reward"
+    )
 
 
 def test_a_metric_without_a_vectorised_form_is_not_resampled_over_many_rollouts():

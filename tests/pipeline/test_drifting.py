@@ -1,18 +1,23 @@
 """Metrics that drift over a history: by a shift of their level, or by accepted steps."""
 
+import msgspec
 import pytest
 from comparison.making import rule
+from msgspec import structs
 
+from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.model.bounds import RuleBound, ThresholdBound
+from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.history import (
     HistoryPoint,
     HistoryRun,
     LevelShift,
     Ratchet,
 )
+from pytest_evalmetrics.model.reasons import DriftedMetric, Failed
 from pytest_evalmetrics.model.results import AgentResult, BenchmarkResult, Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.pipeline.drifting import drifts_of
+from pytest_evalmetrics.pipeline.drifting import drift_checks, drifts_of
 
 UP = RuleBound(rule())
 DOWN = RuleBound(rule(direction="lower"))
@@ -159,3 +164,80 @@ def test_steps_of_a_metric_without_a_direction_are_none():
 def test_without_intervals_nothing_is_said_of_steps():
     runs = runs_of(0.80, 0.75, 0.70, starts=[0, 1, 2], width=None)
     assert list(drifts_of(result_of(), runs)) == []
+
+
+# -- the gate ---------------------------------------------------------------------------------
+
+
+def checks_of(folder, history, value=0.5, bound=UP):
+    """Check whether a run drifts beside a history."""
+    text = """\
+benchmark:
+  name: b
+  rollouts: x.jsonl
+  baseline:
+    drift: fail
+"""
+    path = folder / "b.bench.yaml"
+    path.write_text(text, encoding="utf-8")
+    (asked,) = load_benchmarks(path, shown="b.bench.yaml")
+    estimate = Estimate("m", value, 100, 100)
+    agent = AgentResult("a", 100, 100, 0, {"m": estimate}, {"m": value})
+    result = structs.replace(result_of(bound), agents=(agent,))
+    return list(drift_checks(asked, result, history))
+
+
+def write_history(folder, runs):
+    path = folder / "history.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(run) + b"\n" for run in runs))
+    return path
+
+
+def test_a_gate_of_drift_needs_a_history(tmp_path):
+    (check,) = checks_of(tmp_path, None)
+    hint = "name it: --evalmetrics-history FILE, or the setting evalmetrics_history"
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert check.reasons == (
+        Failed("drift: fail needs a history, and none is named", hint),
+    )
+    assert (check.gate, check.name, check.line) == (Gate.DRIFT, "drift", 5)
+
+
+def test_a_history_that_cannot_be_read_is_not_judged(tmp_path):
+    (check,) = checks_of(tmp_path, tmp_path)
+    assert check.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_history_that_stays_where_it_is_does_not_drift(tmp_path):
+    path = write_history(tmp_path, runs_of(*[0.5, 0.51] * 10))
+    assert checks_of(tmp_path, path) == []
+
+
+def test_a_fall_of_the_last_runs_fails(tmp_path):
+    path = write_history(tmp_path, runs_of(*[0.8, 0.81] * 10, *[0.5, 0.51] * 5))
+    (check,) = checks_of(tmp_path, path)
+    assert check.verdict is Verdict.FAIL
+    assert check.line == 5
+    (reason,) = check.reasons
+    assert isinstance(reason, DriftedMetric)
+    assert reason.drift.before == pytest.approx(0.805)
+    assert reason.drift.after == pytest.approx(0.505, abs=0.005)
+    # this run is one of them
+    assert reason.drift.runs_after == 11
+
+
+def test_a_rise_of_the_last_runs_is_no_drift(tmp_path):
+    path = write_history(tmp_path, runs_of(*[0.2, 0.21] * 10, *[0.5, 0.51] * 5))
+    assert checks_of(tmp_path, path) == []
+
+
+def test_runs_of_other_benchmarks_do_not_drift(tmp_path):
+    runs = runs_of(*[0.8, 0.81] * 10, *[0.5, 0.51] * 5)
+    others = [structs.replace(run, benchmark="other") for run in runs]
+    assert checks_of(tmp_path, write_history(tmp_path, others)) == []
+
+
+def test_runs_that_are_not_usable_do_not_drift(tmp_path):
+    runs = runs_of(*[0.8, 0.81] * 10, *[0.5, 0.51] * 5)
+    lost = [structs.replace(run, usable=False) for run in runs]
+    assert checks_of(tmp_path, write_history(tmp_path, lost)) == []

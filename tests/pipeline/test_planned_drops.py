@@ -8,11 +8,15 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import beta
 from scipy.stats import t as student
-from stages.making import against, benchmark, load, write_rows
+from stages.making import against, benchmark, given, load, write_rows
 
+from pytest_evalmetrics.baselines.document import render, stamped
+from pytest_evalmetrics.comparison import RunScatter
+from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.blindness import FewUnits
 from pytest_evalmetrics.model.results import Power, PowerError, PowerGap, PowerSource
 from pytest_evalmetrics.model.rollout_table import pool
+from pytest_evalmetrics.pipeline.noise_elsewhere import NoiseElsewhere
 from pytest_evalmetrics.pipeline.power import (
     power_of,
     power_of_tables,
@@ -502,6 +506,56 @@ def test_another_run_is_the_baseline_that_is_planned_by(tmp_path):
     (power,) = power_of(asked, no_snapshot)
     assert power.source is PowerSource.BASELINE
     assert power.tasks == 60
+
+
+def committed(folder, rewards):
+    """Record a baseline of some rewards; return what reads it."""
+    (folder / "new.jsonl").unlink(missing_ok=True)
+    write_rows(folder, "new.jsonl", rewards)
+    asked = benchmark(folder, "metrics: [mean_reward]\nbaseline: true")
+    document = evaluate(given(asked, updates=True)).baseline
+    return lambda: (render(stamped(document)), "math.json")
+
+
+def test_a_committed_baseline_is_planned_by(tmp_path):
+    snapshot = committed(tmp_path, GRADED)
+    (tmp_path / "new.jsonl").unlink()
+    keys = f"metrics: [mean_reward]\nbaseline: {{{PLAIN}}}"
+    (power,) = power_of(benchmark(tmp_path, keys), snapshot)
+    se = math.sqrt(2 * WITHIN / 3 / 60)
+    assert power.source is PowerSource.BASELINE
+    assert power.mde == pytest.approx(quantiles(60) * se, rel=1e-2)
+
+
+def test_benchmarks_of_a_run_share_the_level_of_a_plan(tmp_path):
+    snapshot = committed(tmp_path, GRADED)
+    keys = f"metrics: [mean_reward]\nbaseline: {{{PLAIN}}}"
+    (power,) = power_of(benchmark(tmp_path, keys), snapshot, benchmarks=5)
+    se = math.sqrt(2 * WITHIN / 3 / 60)
+    assert power.mde == pytest.approx(quantiles(60, 0.002) * se, rel=1e-2)
+
+
+def test_noise_of_neighbours_is_planned_with(tmp_path):
+    snapshot = committed(tmp_path, GRADED)
+    keys = "metrics: [mean_reward]\nbaseline: {rule: statistical, single_tasks: false}"
+    asked = benchmark(tmp_path, keys)
+    noisy = NoiseElsewhere(neighbours=(RunScatter(df=9, variance=0.04**2, se=0.01),))
+    (quiet,) = power_of(asked, snapshot)
+    (power,) = power_of(asked, snapshot, elsewhere=noisy)
+    assert power.mde > 1.5 * quiet.mde
+
+
+def test_noise_of_neighbours_costs_more_at_a_lower_level(tmp_path):
+    snapshot = committed(tmp_path, GRADED)
+    noisy = NoiseElsewhere(neighbours=(RunScatter(df=9, variance=0.04**2, se=0.01),))
+    drops = []
+    for alpha in ("0.01", "0.0001"):
+        rule = f"rule: statistical, single_tasks: false, alpha: {alpha}"
+        asked = benchmark(tmp_path, f"metrics: [mean_reward]\nbaseline: {{{rule}}}")
+        (power,) = power_of(asked, snapshot, elsewhere=noisy)
+        drops.append(power.mde)
+    # the noise is .057 of a difference: quantiles of .01 % and of 1 % are 1.4 apart
+    assert drops[1] - drops[0] > 1.2 * 0.04 * math.sqrt(2)
 
 
 def test_two_runs_of_one_rollout_state_the_drop_together(tmp_path):

@@ -39,7 +39,7 @@ class WinRate(OverRows[WinRateKeys]):
         keys = self.keys
         if keys.winner is None:
             gap = column(rows, keys.score) - column(rows, keys.reference)
-            return np.heaviside(gap, 0.5)
+            return np.asarray(np.heaviside(gap, 0.5))
         winner = rows[keys.winner]
         won = winner == code_of(rows, keys.of)
         tied = winner == code_of(rows, keys.tie)

@@ -144,3 +144,25 @@ def test_entries_are_the_same_however_they_are_asked_for(
         entries[5]
     text = b"[" + b",".join(entries.pieces()) + b"]"
     assert text == msgspec.json.encode(one_by_one)
+
+
+@pytest.mark.parametrize(
+    ("integers", "kind"),
+    [(("reward", "tokens"), int), (("tokens",), float), ((), float)],
+    ids=["all", "one", "none"],
+)
+def test_extremes_of_tasks_are_whole_where_every_column_is(
+    table, statistics, integers, kind
+):
+    _, task = statistics(table([[1, 0]], tokens=[3, 5], integers=integers))
+    assert type(task["max/tokens"]) is kind
+    assert type(task["min/tokens"]) is kind
+    assert task["max/tokens"] == 5
+
+
+def test_a_missing_number_makes_extremes_no_whole_numbers(table, statistics):
+    integers = ("reward", "tokens")
+    _, task, _ = statistics(
+        table([[1, 0], [1, 0]], tokens=[3, 5, None, 7], integers=integers)
+    )
+    assert type(task["max/reward"]) is float

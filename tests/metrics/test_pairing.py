@@ -329,3 +329,43 @@ def test_each_task_is_located_by_its_text(tasks, among, ascending):
     assert places.tolist() == [
         texts.index(str(t)) if str(t) in texts else -1 for t in tasks
     ]
+
+
+# -- what a row of a forecast is worth -------------------------------------------------------
+
+
+def forecast(planned, table, kind):
+    """Return the worth of three rows: two that happened, one that did not."""
+    keys = {"forecast": {"type": kind, "gold": "gold", "score": "p"}}
+    rows = table([[1], [1], [1]], labels={"gold": ["1", "1", "0"]}, p=[0.9, 0.4, 0.3])
+    pair = paired(planned(metrics=[keys]), "forecast", rows, rows)
+    return pair.rewards_current.numbers.tolist()
+
+
+def test_a_row_of_auroc_is_worth_its_score_reversed_where_it_should_be_low(
+    planned, table
+):
+    assert forecast(planned, table, "auroc") == [0.9, 0.4, -0.3]
+
+
+def test_a_row_of_a_brier_score_is_worth_its_loss(planned, table):
+    assert forecast(planned, table, "brier") == pytest.approx([0.01, 0.36, 0.09])
+
+
+# -- fields that the baseline lacks ----------------------------------------------------------
+
+
+def test_a_run_without_rollouts_gives_a_baseline_no_fields(planned, table):
+    run = table([[]], labels={"level": []})
+    baseline = table([[1], [0]])
+    pair = paired(planned(), "mean_reward", baseline, run)
+    assert pair.tasks == ()
+    assert pair.removed == (1,)
+
+
+def test_a_baseline_with_fields_of_its_own_keeps_them(planned, table):
+    baseline = table([[1], [0]], labels={"level": ["hard", "easy"]})
+    run = table([[1], [1]], labels={"level": ["easy", "easy"]})
+    pair = paired(planned(), "mean_reward[level=easy]", baseline, run)
+    assert pair.tasks == (1,)
+    assert pair.added == (0,)

@@ -148,3 +148,22 @@ def test_a_budget_of_requests_needs_no_price(scoring):
 
 def test_scorers_without_calls_ask_nothing(scoring):
     assert not scoring(MATCH.replace("reference", "candidate: x, reference")).asks
+
+
+# -- the terms of calls ----------------------------------------------------------------------
+
+PARAMS = "params: {parallelism: 3, request_timeout: 7, max_retries: 5, max_wait: 11}"
+
+
+def test_calls_are_made_on_the_terms_of_the_file(scoring):
+    terms = scoring(MATCH, f"{MODEL}\n  {PARAMS}", mode="replay")._terms
+    assert (terms.parallelism, terms.timeout_s) == (3, 7)
+    assert (terms.max_retries, terms.max_wait_s) == (5, 11)
+    assert terms.replays
+    assert terms.judging is None
+
+
+def test_judges_of_recorded_rows_have_the_terms_of_the_file(scoring):
+    made = scoring(JUDGE, PARAMS, mode="normal")
+    assert made._terms.judging is made.benchmark.spec.params
+    assert not made._terms.replays

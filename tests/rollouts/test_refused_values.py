@@ -299,6 +299,79 @@ def test_a_file_without_rows_is_refused(folder):
     )
 
 
+def test_several_scores_that_may_be_the_reward_are_refused(folder):
+    rows = chunk(["x"], scores={"acc": [1.0], "f1": [0.5]}, rewards=["acc", "f1"])
+    assert refused_chunks(folder, rows) == (
+        "a",
+        "several scores could be the reward: acc, f1",
+        "say which: `reward: acc`, beside rollouts",
+    )
+
+
+def test_an_only_score_that_should_be_low_is_no_reward(folder):
+    rows = chunk(["x"], scores={"wer": [1.0]}, rewards=["wer"])
+    rows = replace(rows, directions={"wer": "lower"})
+    assert refused_chunks(folder, rows) == (
+        "a",
+        "the only score is 'wer', and of a reward more is better",
+        "write `reward: wer` beside rollouts, and a baseline's `direction:`",
+    )
+
+
+def test_an_only_score_is_the_reward_with_what_measures_it(folder):
+    ruler = (("judge", "scores", "acc"), ("judge", "k", "acc"))
+    rows = chunk(
+        ["x"], scores={"acc": [0.5]}, rewards=["acc"], fractional=frozenset(["acc"])
+    )
+    table = built(folder, replace(rows, ruler=ruler))
+    assert table.scores["reward"].tolist() == [0.5]
+    assert table.integers == frozenset()
+    assert table.ruler == {"judge": {"k": ["acc"], "scores": ["acc", "reward"]}}
+
+
+def test_whole_numbers_without_a_gap_are_integers(folder):
+    rows = chunk(["x", "y"], scores={"reward": [1, 2], "n": [1, np.nan], "m": [0.5, 1]})
+    table = built(folder, replace(rows, fractional=frozenset(["m"])))
+    assert table.integers == {"reward"}
+
+
+def test_usage_wins_over_a_score_of_its_name_where_it_is_known(folder):
+    rows = of("xy")
+    rows = replace(
+        rows,
+        scores={**rows.scores, "cost_usd": np.array([5.0, 6.0])},
+        usage={"cost_usd": np.array([np.nan, 2.0])},
+    )
+    table = built(folder, rows)
+    assert table.scores["cost_usd"].tolist() == [5, 2]
+    assert list(table.scores) == ["reward", "cost_usd"]
+
+
+def test_a_zero_beside_an_error_is_missing_and_other_numbers_are_not(folder):
+    rows = [
+        {"id": "a", "v": 0, "steps": 5, "error": "E: x"},
+        {"id": "b", "v": 0, "steps": 0},
+    ]
+    folder.rows(rows)
+    table = folder.load("runs.jsonl", fields=FIELDS, scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 0])
+    assert table.scores["steps"].tolist() == [5, 0]
+    assert [note for note in table.notes if isinstance(note, FailedRollouts)] == [
+        FailedRollouts(
+            kind="E", is_graded=False, rollouts=1, first="runs.jsonl:1: E: x"
+        )
+    ]
+
+
+def test_an_attempt_that_failed_and_was_made_again_counts_once(folder):
+    failed = gym(reward=0, _ng_failure_class="timeout")
+    folder.rows([failed, gym(reward=1), {**failed, "_ng_task_index": 1}])
+    table = folder.load("runs.jsonl", scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [1, np.nan])
+    (note,) = [note for note in table.notes if isinstance(note, FailedRollouts)]
+    assert (note.kind, note.rollouts, note.first) == ("timeout", 1, "runs.jsonl:3")
+
+
 # -- notes -------------------------------------------------------------------------------------
 
 

@@ -408,6 +408,12 @@ def test_a_filter_that_keeps_nothing_is_refused(folder, path, message):
     assert caught.value.message == message
 
 
+def test_several_accepted_values_are_named(folder):
+    _, row_filter = filtered(folder, ROWS, split=["train", "all"])
+    with pytest.raises(ShapeError, match="no row has all or train at 'split'"):
+        row_filter.finish()
+
+
 def test_a_cut_list_of_failures_is_refused(folder):
     header = {"accuracy": 0.5, "correct_count": 1, "total_count": 3}
     with pytest.raises(ShapeError) as caught:
@@ -482,6 +488,13 @@ def test_a_value_that_map_lacks_is_refused():
         'add it, or null where it is none: map: {reward: {"passed": null}}'
     )
     assert caught.value.key == ("map", "reward")
+
+
+def test_a_long_value_that_map_lacks_is_cut_short():
+    made = derived(map={"reward": POINTS}, fields={"reward": "v"})
+    with pytest.raises(ShapeError) as caught:
+        made.of({"v": "x" * 80}, "r:1")
+    assert caught.value.hint.endswith('map: {reward: {"' + "x" * 59 + ": null}}")
 
 
 def test_a_number_beside_a_map_of_missing_values_is_refused():

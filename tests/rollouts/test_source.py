@@ -114,7 +114,9 @@ def test_what_is_no_rollouts(folder, content, message):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_not_waited_for(folder):
     os.mkfifo(folder.path / "pipe")
-    assert "not a regular file" in folder.refused("pipe").message
+    error = folder.refused("pipe")
+    assert error.message == "this is not a regular file"
+    assert error.hint == "copy it into a file"
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def _hash_from(first: _Place) -> str:
             waiting += _imported(statement, place.file)
     if not hashes or not hashes[0]:
         return ""
-    whole = "\0".join(hashes).encode("utf-8", "backslashreplace")
+    whole = "\0".join(hashes).encode()
     return blake2b(whole, digest_size=6).hexdigest()
 
 
@@ -190,7 +190,7 @@ def _root_of(module: str) -> Path | None:
     """Return the folder that a module of the project is imported from; None for others."""
     top = module.partition(".")[0]
     # this package counts as installed, also where it is being developed
-    if not top or top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
+    if top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
         return None
     place = _place_of(top)
     if place is None:

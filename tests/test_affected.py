@@ -2,10 +2,17 @@
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 
-from pytest_evalmetrics.affected import Changes, changes_since, unaffected_reason
+from pytest_evalmetrics import affected
+from pytest_evalmetrics.affected import (
+    Changes,
+    changes_of,
+    changes_since,
+    unaffected_reason,
+)
 from pytest_evalmetrics.config import load_benchmarks
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
@@ -45,32 +52,10 @@ class Repository:
     def run(self, base="HEAD", *args):
         return self.project.run(f"--evalmetrics-affected={base}", "-rs", *args)
 
-    def evaluated(self, *args):
-        """Run, and list the benchmarks that were evaluated."""
-        self.run(*args)
-        return [entry["name"] for entry in self.project.report()["benchmarks"]]
-
 
 @pytest.fixture
 def repository(project):
     return Repository(project)
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "src/maths/deep/agent.py",
-        "src/maths/new.py",
-        "benchmarks/maths.jsonl",
-        "benchmarks/__baselines__/maths.bench/maths.json",
-    ],
-)
-def test_a_change_of_one_of_its_files_affects_a_benchmark(repository, file):
-    path = repository.project.path / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as stream:
-        stream.write("\n")
-    assert repository.evaluated() == ["maths"]
 
 
 def test_the_rest_is_reported_as_not_affected_and_never_as_passed(repository):
@@ -85,38 +70,9 @@ def test_the_rest_is_reported_as_not_affected_and_never_as_passed(repository):
     assert skipped["reason"].startswith("not affected: ")
 
 
-def test_commits_since_the_base_count(repository):
-    repository.project.write("src/texts/deep/agent.py", "ANSWER = 2\n")
-    repository.commit()
-    assert repository.evaluated("HEAD~1") == ["texts"]
-
-
-def test_a_file_that_was_removed_is_a_change(repository):
-    (repository.project.path / "src/texts/deep/agent.py").unlink()
-    repository.project.write("src/texts/other.py", "")
-    assert repository.evaluated() == ["texts"]
-
-
-@pytest.mark.parametrize("file", ["conftest.py", "benchmarks/conftest.py", "tox.ini"])
-def test_what_sets_up_all_benchmarks_affects_all(repository, file):
-    repository.project.write(file, "# new\n")
-    assert repository.evaluated() == ["maths", "texts"]
-
-
-def test_a_benchmark_that_says_nothing_of_its_files_is_evaluated(repository):
-    text = (
-        "benchmark:\n  name: other\n  rollouts: maths.jsonl\n  metrics: [mean_reward]\n"
-    )
-    repository.project.write("benchmarks/other.bench.yaml", text)
-    repository.commit()
-    assert repository.evaluated() == ["other"]
-
-
-def test_a_benchmark_whose_glob_matches_nothing_is_evaluated(repository):
+def test_a_glob_that_matches_nothing_is_reported_by_a_check(repository):
     text = ONE.format(name="maths", depends="../scr/*.py")
     repository.project.write("benchmarks/maths.bench.yaml", text)
-    repository.commit()
-    assert repository.evaluated() == ["maths"]
     result = repository.project.run("--evalmetrics-check")
     result.stdout.fnmatch_lines(
         ["*maths.bench.yaml:5:*no file matches '../scr/[*].py'"]
@@ -136,14 +92,6 @@ def test_a_commit_that_is_not_there_is_a_usage_error(repository):
     result = repository.run("no-such-commit")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--evalmetrics-affected=no-such-commit: git says *"])
-
-
-def test_outside_of_a_repository_it_is_a_usage_error(project):
-    project.rollouts([[1]])
-    project.bench("depends: [runs.jsonl]")
-    result = project.run("--evalmetrics-affected=HEAD")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*git says *not a git repository*"])
 
 
 # -- which files a benchmark depends on ------------------------------------------------------
@@ -255,7 +203,164 @@ def test_what_answers_and_what_scores_affects_a_benchmark(benchmark, file):
     assert affects(benchmark(SCORED), file)
 
 
+@pytest.mark.parametrize("depends", ["", "  depends: [prompt/*.txt]\n"])
+def test_a_benchmark_that_names_no_file_is_always_affected(benchmark, depends):
+    asked = benchmark(KEYS.replace("  depends: [prompts/*.txt]\n", depends))
+    assert affects(asked, "../README.md")
+
+
+def test_a_module_of_the_name_of_a_text_alone_affects_nothing(benchmark):
+    assert not affects(benchmark(KEYS), "../mean_reward.py")
+
+
+CALLED = """\
+benchmark:
+  name: maths
+  rollouts: runs.jsonl
+  metrics: [mean_reward]
+  key_metrics: ["key_pkg.shown:Shown"]
+  depends: [prompts/*.txt]
+  scorers:
+    - {type: python, function: "graders.lenient:grade", scores: [ok]}
+"""
+
+
+@pytest.mark.parametrize("file", ["../key_pkg/shown.py", "graders/lenient.py"])
+def test_the_code_of_a_function_that_is_named_affects_a_benchmark(benchmark, file):
+    assert affects(benchmark(CALLED), file)
+
+
 # -- git -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commits(tmp_path):
+    """Make a repository of one commit; give the function that calls git in it."""
+
+    def git(*command):
+        subprocess.run(["git", "-C", tmp_path, *command], check=True)
+
+    git("init", "-q", "-b", "main")
+    git("config", "user.email", "a@b.example")
+    git("config", "user.name", "A")
+    (tmp_path / ".gitignore").write_text("ignored\n")
+    (tmp_path / "src").mkdir()
+    for name in ("kept", "edited", "moved", "removed"):
+        (tmp_path / "src" / name).write_text(f"{name}\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "one")
+    return git
+
+
+def changed_since(base, folder):
+    """Name the files that changed since a commit, from the top of the repository."""
+    changes = changes_since(base, folder)
+    top = folder.parent if folder.name == "src" else folder
+    assert changes.base == base
+    return sorted(path.relative_to(top).as_posix() for path in changes.files)
+
+
+@pytest.mark.usefixtures("commits")
+def test_without_a_change_no_file_differs(tmp_path):
+    assert changed_since("HEAD", tmp_path) == []
+
+
+@pytest.mark.usefixtures("commits")
+def test_edited_removed_moved_and_new_files_are_changes(tmp_path):
+    src = tmp_path / "src"
+    (src / "edited").write_text("other\n")
+    (src / "removed").unlink()
+    (src / "moved").rename(src / "elsewhere")
+    (tmp_path / "ignored").touch()
+    (tmp_path / 'n\u00e9w "file"').touch()
+    assert changed_since("HEAD", tmp_path) == [
+        'n\u00e9w "file"',
+        "src/edited",
+        "src/elsewhere",
+        "src/moved",
+        "src/removed",
+    ]
+
+
+def test_a_move_that_is_committed_changes_both_places(commits, tmp_path):
+    (tmp_path / "src/moved").rename(tmp_path / "src/elsewhere")
+    commits("add", "-A")
+    commits("commit", "-q", "-m", "two")
+    assert changed_since("HEAD", tmp_path) == []
+    assert changed_since("HEAD~1", tmp_path) == ["src/elsewhere", "src/moved"]
+
+
+def test_what_is_staged_is_a_change(commits, tmp_path):
+    (tmp_path / "src/edited").write_text("other\n")
+    commits("add", "-A")
+    assert changed_since("main", tmp_path) == ["src/edited"]
+
+
+@pytest.mark.usefixtures("commits")
+def test_changes_of_the_whole_repository_count_in_a_folder_of_it(tmp_path):
+    (tmp_path / "src/edited").write_text("other\n")
+    (tmp_path / "new").touch()
+    assert changed_since("HEAD", tmp_path / "src") == ["new", "src/edited"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
+@pytest.mark.usefixtures("commits")
+def test_a_name_that_is_no_text_is_a_change(tmp_path):
+    name = b"\xff".decode("utf-8", "surrogateescape")
+    (tmp_path / name).touch()
+    assert changes_since("HEAD", tmp_path).files == {tmp_path / name}
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_tree_is_no_commit(tmp_path):
+    with pytest.raises(pytest.UsageError, match="git says"):
+        changes_since("HEAD:src", tmp_path)
+
+
+@pytest.mark.usefixtures("commits")
+def test_the_words_of_git_are_shown_for_a_commit_that_is_not_there(tmp_path):
+    with pytest.raises(pytest.UsageError) as refused:
+        changes_since("no-such-commit", tmp_path)
+    assert str(refused.value) == (
+        "--evalmetrics-affected=no-such-commit: git says "
+        "'fatal: Needed a single revision'\n"
+        "  fetch the commit first: a shallow clone (fetch-depth: 1) may not have it"
+    )
+
+
+def test_outside_of_a_repository_the_option_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(pytest.UsageError, match=r"git says .*not a git repository"):
+        changes_since("HEAD", tmp_path)
+
+
+def test_without_the_option_nothing_is_asked_of_git(pytester):
+    assert changes_of(pytester.parseconfig()) is None
+
+
+@pytest.mark.usefixtures("commits")
+def test_git_is_asked_once_for_a_run(pytester, tmp_path):
+    config = pytester.parseconfig(
+        "--evalmetrics-affected=HEAD", f"--rootdir={tmp_path}"
+    )
+    first = changes_of(config)
+    (tmp_path / "new").touch()
+    assert first.base == "HEAD"
+    assert changes_of(config) is first
+
+
+@pytest.mark.usefixtures("commits")
+def test_git_reads_nothing_of_the_terminal(tmp_path, monkeypatch):
+    calls = []
+    run = subprocess.run
+
+    def kept(*args, **settings):
+        calls.append(settings["stdin"])
+        return run(*args, **settings)
+
+    monkeypatch.setattr(affected.subprocess, "run", kept)
+    changes_since("HEAD", tmp_path)
+    assert set(calls) == {subprocess.DEVNULL}
 
 
 def test_words_of_git_that_are_no_text_are_shown_as_far_as_they_are(tmp_path):

@@ -346,3 +346,15 @@ def test_a_recorded_hash_is_that_of_every_version(folder):
     importlib.invalidate_caches()
     importlib.import_module("my_module")
     assert code_hash("my_module:score") == "ce795593e8f8"
+
+
+def test_what_this_package_offers_counts_by_its_name_alone(folder):
+    """It has a version of its own, also where it is being developed."""
+    text = (
+        "from pytest_evalmetrics.registry import metrics\n\n\n"
+        "def score(row):\n    return metrics\n"
+    )
+    (folder / "my_module.py").write_text(text)
+    importlib.invalidate_caches()
+    importlib.import_module("my_module")
+    assert code_hash("my_module:score") == "418bf5ab6513"

@@ -1,91 +1,82 @@
 """A failure that may be by chance draws one more round of rollouts."""
 
-import http.server
-import json
+import importlib
+import sys
 import threading
 from collections import Counter
 
 import pytest
 from comparison.making import make_pair
-from scoring.generation.running import Run, online, rows
+from scoring.generation.running import Run, rows
 
+from pytest_evalmetrics import confirming
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.confirming import tasks_to_draw, with_confirmation
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.evaluate import EvaluationInput
 from pytest_evalmetrics.model.reasons import Confirmation
 from pytest_evalmetrics.model.run_notes import SecondRoundFailed
 
 TASKS = 40
 SAMPLES = 4
+AGENT = """\
+def answers(row):
+    return {"output": answering.answer(int(row["question"]))}
+"""
+BENCHMARK = """\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  num_samples: 4
+  target: {function: "agent_that_is_asked_again:answers", version: "1"}
+  scorers: [{type: exact-match, reference: "{{ answer }}"}]
+  metrics: [mean_reward]
+  baseline: {rollouts: {path: old.jsonl, fields: {task: task, sample: sample}}, confirm: true}
+"""
 
 
-class Model(http.server.ThreadingHTTPServer):
+class Agent:
     """Answers each question by a rule of the question and of how often it was asked."""
 
     is_right = staticmethod(lambda _question, _time: True)
-    is_out = False
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.asked = Counter()
         self.lock = threading.Lock()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/v1"
 
     def answer(self, question):
         with self.lock:
             time = self.asked[question]
             self.asked[question] += 1
-        return "yes" if self.is_right(int(question), time) else f"no {time}"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        size = int(self.headers["Content-Length"])
-        body = json.loads(self.rfile.read(size))
-        text = self.server.answer(body["messages"][-1]["content"])
-        if self.server.is_out:
-            self.send_error(404)
-            return
-        message = {"role": "assistant", "content": text}
-        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        reply = json.dumps({"choices": choices, "model": "m"}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(reply)))
-        self.end_headers()
-        self.wfile.write(reply)
-
-    def log_message(self, *_args):
-        """Keep the test's output clean."""
+        return "yes" if self.is_right(question, time) else f"no {time}"
 
 
 @pytest.fixture
-def answering():
-    server = Model()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
+def answering(tmp_path, monkeypatch):
+    (tmp_path / "agent_that_is_asked_again.py").write_text(AGENT, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("agent_that_is_asked_again")
+    module.answering = Agent()
+    yield module.answering
+    sys.modules.pop("agent_that_is_asked_again")
 
 
-def evaluated(folder, server, keys="confirm: true", mode="normal"):
+def evaluated(folder, mode="normal", text=BENCHMARK, recorded=1.0):
     """Evaluate 40 questions x 4 against a recorded run in which nearly all pass."""
     questions = [{"question": str(task), "answer": "yes"} for task in range(TASKS)]
     rows(folder / "data.jsonl", questions)
-    recorded = [
-        {"task": row, "sample": sample, "exact-match": float(sample > 0 or row < 30)}
+    before = [
+        {
+            "task": row,
+            "sample": sample,
+            "exact-match": recorded * float(sample > 0 or row < 30),
+        }
         for row in range(TASKS)
         for sample in range(SAMPLES)
     ]
-    rows(folder / "old.jsonl", recorded)
-    fields = "{path: old.jsonl, fields: {task: task, sample: sample}}"
-    rest = f"  baseline: {{rollouts: {fields}, {keys}}}\n"
+    rows(folder / "old.jsonl", before)
     path = folder / "a.bench.yaml"
-    path.write_text(online(server.url, rest, samples=SAMPLES), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
     runtime = Run(folder, mode)
     given = EvaluationInput(
@@ -97,9 +88,9 @@ def evaluated(folder, server, keys="confirm: true", mode="normal"):
         runtime.transport().close()
 
 
-def twice_asked(server):
+def twice_asked(agent):
     """Return the questions that were asked in both rounds."""
-    return {int(q) for q, times in server.asked.items() if times == 2 * SAMPLES}
+    return {question for question, times in agent.asked.items() if times == 2 * SAMPLES}
 
 
 def mean_reward(result):
@@ -113,14 +104,14 @@ def confirmation(check):
 
 
 def test_a_run_that_passes_draws_no_second_round(tmp_path, answering):
-    result = evaluated(tmp_path, answering)
+    result = evaluated(tmp_path)
     assert mean_reward(result).verdict == "PASS"
     assert set(answering.asked.values()) == {SAMPLES}
 
 
 def test_a_drop_that_both_rounds_show_fails(tmp_path, answering):
     answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
-    result = evaluated(tmp_path, answering)
+    result = evaluated(tmp_path)
     check = mean_reward(result)
     assert check.verdict == "FAIL"
     assert confirmation(check).is_confirmed
@@ -128,7 +119,7 @@ def test_a_drop_that_both_rounds_show_fails(tmp_path, answering):
 
 def test_the_worse_tasks_and_as_many_others_are_asked_again(tmp_path, answering):
     answering.is_right = lambda question, time: question >= 15 or time % 4 == 0
-    evaluated(tmp_path, answering)
+    evaluated(tmp_path)
     again = twice_asked(answering)
     assert again >= set(range(15))
     assert len(again) == 30
@@ -136,7 +127,7 @@ def test_the_worse_tasks_and_as_many_others_are_asked_again(tmp_path, answering)
 
 def test_a_drop_that_is_gone_in_the_second_round_warns(tmp_path, answering):
     answering.is_right = lambda question, time: question >= 20 or time >= SAMPLES
-    result = evaluated(tmp_path, answering)
+    result = evaluated(tmp_path)
     check = mean_reward(result)
     assert check.verdict == "WARN"
     assert not confirmation(check).is_confirmed
@@ -144,7 +135,7 @@ def test_a_drop_that_is_gone_in_the_second_round_warns(tmp_path, answering):
 
 def test_both_rounds_are_in_the_report(tmp_path, answering):
     answering.is_right = lambda question, time: question >= 20 or time >= SAMPLES
-    reason = confirmation(mean_reward(evaluated(tmp_path, answering)))
+    reason = confirmation(mean_reward(evaluated(tmp_path)))
     assert reason.tasks == 20
     assert reason.controls == 20
     assert reason.rollouts == SAMPLES
@@ -155,32 +146,29 @@ def test_both_rounds_are_in_the_report(tmp_path, answering):
 def test_a_failure_that_no_rollout_turns_draws_no_second_round(tmp_path, answering):
     # a threshold fails beside the drop
     answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
-    bound = "confirm: true}\n  thresholds: {mean_reward: '>= 0.99'"
-    evaluated(tmp_path, answering, bound)
+    text = BENCHMARK + "  thresholds: {mean_reward: '>= 0.99'}\n"
+    evaluated(tmp_path, text=text)
     assert set(answering.asked.values()) == {SAMPLES}
 
 
 def test_tasks_that_can_t_be_drawn_again_leave_the_failure_and_a_note(
-    tmp_path, answering
+    tmp_path, answering, monkeypatch
 ):
-    def is_right(question, time):
-        if time >= SAMPLES:
-            answering.is_out = True
-        return question >= 20 or time % 4 == 0
+    def out_of_order(_given):
+        raise DataError("the model is out of order")
 
-    answering.is_right = is_right
-    answering.is_out = False
-    result = evaluated(tmp_path, answering)
+    monkeypatch.setattr(confirming, "score", out_of_order)
+    answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
+    result = evaluated(tmp_path)
     assert mean_reward(result).verdict == "FAIL"
-    (note,) = [note for note in result.notes if isinstance(note, SecondRoundFailed)]
-    assert "404" in note.words
+    assert result.notes[-1] == SecondRoundFailed("the model is out of order")
 
 
 def test_where_no_answer_is_kept_the_second_round_is_drawn_by_itself(
     tmp_path, answering
 ):
     answering.is_right = lambda question, time: question >= 20 or time >= SAMPLES
-    result = evaluated(tmp_path, answering, mode="off")
+    result = evaluated(tmp_path, mode="off")
     reason = confirmation(mean_reward(result))
     assert reason.drop_second == pytest.approx(-0.0625)
     assert len(twice_asked(answering)) == 40
@@ -191,7 +179,7 @@ def test_a_drop_that_is_confirmed_has_the_p_of_each_round_and_of_both(
 ):
     # the second round is worse than the first
     answering.is_right = lambda question, time: question >= 20 or time in (0, 1)
-    reason = confirmation(mean_reward(evaluated(tmp_path, answering)))
+    reason = confirmation(mean_reward(evaluated(tmp_path)))
     assert reason.p_both < reason.p_first < 0.05
 
 

@@ -13,6 +13,7 @@ from pytest_evalmetrics.stats import (
     mean_test,
     paired_differences,
     paired_t,
+    ratio_mean,
     signflip_exact,
     skewed_mean_interval,
     skewed_rate_interval,
@@ -199,6 +200,8 @@ TWENTY = [0.0] * 19 + [1.0]
         (lambda: signflip_exact([math.nan]), "d"),
         (lambda: lattice_step([math.nan]), "d"),
         (lambda: mean_test([math.nan], None, 0.95), "x"),
+        (lambda: ratio_mean([math.nan], [1.0]), "sums"),
+        (lambda: ratio_mean([1.0], [math.nan]), "counts"),
         (lambda: skewed_rate_interval(HALF, [math.nan], None, 0.95), "errors"),
         (lambda: skewed_mean_interval(HALF, [math.nan], 0.95), "errors"),
         (

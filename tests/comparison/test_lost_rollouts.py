@@ -77,3 +77,43 @@ def test_tasks_are_gone_by_chance_if_the_loss_of_the_others_explains_them(
 
 def test_single_rollouts_explain_no_task_that_is_gone():
     assert not may_be_gone_by_chance(np.ones(50, dtype=int), np.array([0] + [1] * 49))
+
+
+def test_a_loss_that_no_deal_matches_is_as_rare_as_one_of_the_deals():
+    values = np.linspace(0, 1, 100)
+    assert loss_test(losses(np.zeros(100), values, values), seed=0).p_outcome == (
+        1 / 2_001
+    )
+
+
+def test_deals_of_the_same_loss_count():
+    # the one loss is dealt to the one good task in a quarter of the deals
+    found = loss_test(losses([0] * 4, [0, 0, 0, 1], [0, 0, 0, 1]), seed=0).p_outcome
+    assert found == pytest.approx(0.25, abs=0.04)
+
+
+def test_a_task_that_lost_more_before_lost_nothing_now():
+    values = np.linspace(0, 1, 100)
+    lost = losses(values, np.zeros(100), values)
+    assert loss_test(lost, seed=0).p_outcome == 1
+    assert loss_test(lost, seed=0).p_side == 1
+
+
+def test_a_single_task_shows_nothing_of_the_outcome():
+    assert loss_test(losses([0], [1], [0.5]), seed=0).p_outcome == 1
+
+
+def test_of_thousands_of_tasks_the_outcome_is_normal():
+    rng = np.random.default_rng(4)
+    values = rng.random(3_000)
+    now = (rng.random(3_000) < 0.2 + 0.05 * values).astype(float)
+    r = np.corrcoef(now, values)[0, 1]
+    expected = 2 * oracle.norm.sf(abs(r) * np.sqrt(2_999))
+    found = loss_test(losses(np.zeros(3_000), now, values), seed=0).p_outcome
+    assert found == pytest.approx(expected)
+
+
+def test_tasks_that_none_lost_may_not_be_gone():
+    usual = np.full(20, 4)
+    assert not may_be_gone_by_chance(usual, np.array([0] + [4] * 19))
+    assert may_be_gone_by_chance(usual, usual)

@@ -262,3 +262,13 @@ def test_the_ranks_of_each_task_are_its_own():
     (second,) = drops_of(before[1:2], now[1:2], independent=True).broken
     log_ps = {drop.task: drop.log_p for drop in drops.broken}
     assert log_ps == pytest.approx({0: first.log_p, 1: second.log_p})
+
+
+def test_passes_beside_a_task_of_grades_have_the_p_of_passes():
+    grades = [5.0, 4, 4, 5, 3, 5, 4, 5]
+    for kept in (0, 1):
+        drops = drops_of([passes(10), grades], [passes(kept), grades], independent=True)
+        table = [[10, 0], [kept, 10 - kept]]
+        expected = oracle.fisher_exact(table, alternative="greater").pvalue
+        assert [drop.task for drop in drops.broken] == [0]
+        assert math.exp(drops.broken[0].log_p) == pytest.approx(expected)

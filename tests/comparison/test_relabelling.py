@@ -187,3 +187,11 @@ def test_the_best_rollouts_of_many_tasks_are_relabelled_by_their_value():
         task_values=best_of_each,
     )
     assert compared(pair).p_rollouts > 0.1
+
+
+def test_random_deals_of_a_task_have_the_seed_of_the_gate():
+    """Of nine and nine rollouts there are 48,620 deals."""
+    rng = np.random.default_rng(4)
+    pair = make_pair([rng.normal(0.6, 1, 9)], [rng.normal(0, 1, 9)], bounded=False)
+    assert compared(pair).p_rollouts == compared(pair).p_rollouts
+    assert compared(pair).p_rollouts != compared(replace(pair, name="b")).p_rollouts

@@ -224,3 +224,17 @@ def test_three_tasks_are_a_slice(tasks, labels):
     pair = make_pair([[1.0]] * 8, [[0.0]] * 8)
     slices = cut(pair, ["de", "en"], [0] * tasks + [1] * (8 - tasks))
     assert [one.value for one in slices] == labels
+
+
+@pytest.mark.parametrize("changed", ["no range", "clusters"])
+def test_amounts_and_tasks_of_clusters_are_no_coins(changed):
+    """Ten amounts that fall to 0 are as rare as their signs, and tasks of clusters as these."""
+    before = [[1.0]] * 10 + [[1.0], [0.0]] * 10
+    now = [[0.0]] * 10 + [[1.0], [0.0]] * 10
+    keys = {"bounded": False}
+    if changed == "clusters":
+        keys = {"clusters": np.arange(30)}
+    pair = make_pair(before, now, **keys)
+    tests = check_each(cut(pair, ["de", "en"], [0] * 10 + [1] * 20), alpha=0.0012)
+    first = next(test for test in tests if test.slice.value == "de")
+    assert first.p == pytest.approx(2 * 0.5**10)

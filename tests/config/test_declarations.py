@@ -93,6 +93,12 @@ def test_a_number_for_missing_rewards_does_not_close_an_open_range(spec):
     assert (limits.low, limits.high) == (-1, math.inf)
 
 
+def test_the_range_of_a_defined_metric_names_its_type(spec):
+    defined = spec("metrics: {m: {type: kappa, gold: g, predicted: p}}")
+    limits = declarations.range_of(defined, parse("m"))
+    assert limits == Range(-1, 1, "kappa, which is from -1 to 1")
+
+
 # -- rates -----------------------------------------------------------------------------------
 
 

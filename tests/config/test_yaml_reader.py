@@ -4,7 +4,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.config.yaml_reader import LOADERS, parse_yaml, read_yaml
+from pytest_evalmetrics.config.yaml_reader import (
+    LOADERS,
+    YamlNode,
+    columns_of,
+    parse_yaml,
+    read_yaml,
+)
 
 LOADER = pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
 
@@ -340,3 +346,53 @@ def test_what_can_t_be_read(tmp_path, data, expected):
     elif data is not ...:
         path.write_bytes(data)
     assert [f"line {p.line}: {p.text}" for p in read_yaml(path).problems] == [expected]
+
+
+OPEN = {
+    "reward: ?  # correct or score?": ("reward", ": correct or score?"),
+    "  - 'a key': ?": ("a key", ""),
+    '"b": ?': ("b", ""),
+}
+
+
+@pytest.mark.parametrize("line", OPEN)
+def test_a_line_that_is_left_open_is_reported_with_its_choices(line):
+    key, choices = OPEN[line]
+    (problem,) = parse_yaml(f"benchmark: [\n{line}\n").problems
+    assert (problem.line, problem.path) == (2, key)
+    assert problem.message == (
+        f"this is left open: write a value in place of the question mark{choices}"
+    )
+
+
+def test_every_line_that_is_left_open_is_reported():
+    text = "benchmark:\n  task: ?  # id\n  reward: ?\n  name: a\n"
+    assert [problem.line for problem in parse_yaml(text).problems] == [2, 3]
+
+
+def test_each_key_and_item_has_its_column(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("a:\n  b: [x, y]\n  c: {d: 1}\n")
+    assert columns_of(path) == {
+        (1, ""): 1,
+        (1, "a"): 1,
+        (2, ""): 3,
+        (2, "a.b"): 3,
+        (2, "a.b[0]"): 7,
+        (2, "a.b[1]"): 10,
+        (3, ""): 3,
+        (3, "a.c"): 3,
+        (3, "a.c.d"): 7,
+    }
+
+
+def test_a_file_that_is_no_yaml_has_no_columns(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("a: [")
+    assert columns_of(path) == {}
+
+
+def test_a_node_is_in_the_first_column_unless_it_is_known():
+    node = YamlNode(3, 1, ())
+    assert (node.column, node.broken) == (1, False)
+    assert node.plain_keys() == {}

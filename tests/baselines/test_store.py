@@ -313,6 +313,17 @@ def test_an_incomplete_run_is_refused_for_what_is_missing(folder, gate):
     assert refusal_of(result) == NotRecorded(cause="incomplete", because=(MISSING,))
 
 
+def test_a_refused_baseline_is_a_check_of_its_own(folder):
+    result = folder.store(UPDATE).settle(result_of(failing(Gate.DATA, MISSING)), None)
+    assert result.checks[-1] == Check(
+        gate=Gate.BASELINE,
+        name="baseline",
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(NotRecorded(cause="incomplete", because=(MISSING,)),),
+        acceptance=Acceptance.SNAPSHOT,
+    )
+
+
 def test_an_incomplete_run_that_fails_for_nothing_of_its_rows_is_refused(folder):
     fails = failing(Gate.THRESHOLD)
     result = folder.store(UPDATE).settle(result_of(fails), None)

@@ -596,3 +596,75 @@ def test_an_option_with_a_wrong_value_is_named_as_an_option(option, capsys):
 def test_of_fields_that_are_named_nothing_is_said(capsys):
     main(["compare", "before.jsonl", "after.jsonl", *ASKED])
     assert capsys.readouterr().err == ""
+
+
+# -- how many answers are others -------------------------------------------------------------
+
+
+def answers(name, texts, field="answer", agent=None):
+    """Append a rollout a task, all of which pass, with these answers."""
+    with Path(name).open("a") as file:
+        for task, text in enumerate(texts):
+            row = {"id": f"t{task}", "try": 0, "ok": 1.0, field: text}
+            if agent is not None:
+                row["agent"] = agent
+            file.write(json.dumps(row) + "\n")
+
+
+def test_the_share_of_other_answers_is_that_of_the_tasks_in_both_runs(compared):
+    answers("old.jsonl", ["a", "b", "c", "d", "left out"])
+    answers("new.jsonl", ["a", "b", "c", "x"])
+    differences = compared("old.jsonl", "new.jsonl", *ASKED)
+    assert {one.churn for one in differences} == {0.25}
+
+
+@pytest.mark.parametrize("field", ["output_text", "response", "output"])
+def test_answers_are_looked_for_in_the_usual_fields(compared, field):
+    answers("old.jsonl", ["a", "b", "c", "d"], field)
+    answers("new.jsonl", ["a", "b", "x", "x"], field)
+    (difference,) = compared("old.jsonl", "new.jsonl", *ASKED)
+    assert difference.churn == 0.5
+
+
+def test_answers_in_another_field_are_named(compared):
+    answers("old.jsonl", ["a", "b"], "said")
+    answers("new.jsonl", ["a", "x"], "said")
+    (unnamed,) = compared("old.jsonl", "new.jsonl", *ASKED)
+    (named,) = compared("old.jsonl", "new.jsonl", *ASKED, "--answer", "said")
+    assert (unnamed.churn, named.churn) == (None, 0.5)
+
+
+def test_each_agent_has_its_own_share_of_other_answers(compared):
+    answers("old.jsonl", ["a", "b"], agent="x")
+    answers("old.jsonl", ["a", "b"], agent="y")
+    answers("new.jsonl", ["a", "b"], agent="x")
+    answers("new.jsonl", ["a", "c"], agent="y")
+    differences = compared("old.jsonl", "new.jsonl", *ASKED, "--agent", "agent")
+    assert {one.agent: one.churn for one in differences} == {"x": 0.0, "y": 0.5}
+
+
+# -- equivalence -----------------------------------------------------------------------------
+
+
+def rewards(name, values):
+    with Path(name).open("w") as file:
+        file.writelines(
+            json.dumps({"id": f"t{task}", "try": 0, "ok": value}) + "\n"
+            for task, value in enumerate(values)
+        )
+
+
+def test_two_tasks_are_the_fewest_that_can_be_equivalent(compared):
+    rewards("old.jsonl", [0.50, 0.60])
+    rewards("new.jsonl", [0.52, 0.61])
+    (difference,) = compared("old.jsonl", "new.jsonl", *ASKED, "--margin", "0.5")
+    theirs, *_ = ttost_paired(np.array([0.52, 0.61]), np.array([0.50, 0.60]), -0.5, 0.5)
+    assert difference.p_equivalent == pytest.approx(theirs)
+    assert difference.equivalent
+
+
+def test_one_task_shows_no_equivalence(compared):
+    rewards("old.jsonl", [0.5])
+    rewards("new.jsonl", [0.5])
+    (difference,) = compared("old.jsonl", "new.jsonl", *ASKED, "--margin", "0.5")
+    assert not difference.equivalent

@@ -4,10 +4,16 @@ import os
 import re
 import struct
 import sys
+from contextlib import contextmanager
 
 import pytest
 
-from pytest_evalmetrics.progress_display import BAR_S, LOG_S, display_of
+from pytest_evalmetrics.progress_display import (
+    BAR_S,
+    LOG_S,
+    display_of,
+    uncaptured,
+)
 from pytest_evalmetrics.scoring.door import Progress
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
@@ -186,3 +192,37 @@ def test_the_first_line_on_a_terminal_ends_pytests_line_of_dots(config, monkeypa
     )
     assert sent.startswith("\nsums: ")
     assert sent.count("\n") == 3
+
+
+# -- the streams that pytest captures --------------------------------------------------------
+
+
+class Capturing:
+    """A capture that puts another stream in place, and takes it back when it is disabled."""
+
+    def __init__(self, real, other):
+        self._real = real
+        self._other = other
+        sys.stderr = other
+
+    @contextmanager
+    def global_and_fixture_disabled(self):
+        sys.stderr = self._real
+        yield
+        sys.stderr = self._other
+
+
+def test_the_stream_is_the_one_that_capture_has_replaced(config, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    configured = config("-p", "no:capture")
+    with (
+        (tmp_path / "real.txt").open("w") as real,
+        (tmp_path / "captured.txt").open("w") as other,
+    ):
+        plugins = configured.pluginmanager
+        plugins.unregister(name="capturemanager")
+        plugins.register(Capturing(real, other), "capturemanager")
+        with uncaptured(configured, "stderr") as stream:
+            stream.write("seen")
+    assert (tmp_path / "real.txt").read_text() == "seen"
+    assert (tmp_path / "captured.txt").read_text() == ""

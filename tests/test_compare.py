@@ -147,7 +147,18 @@ def test_a_reward_is_to_rise_whatever_it_is_called(command):
 @COMMANDS
 def test_a_score_of_which_less_is_better_is_named_so(command):
     assert main([command, *BY_WER, "--direction", "lower"]) == 1
-    assert main([command, *MEAN_WER, "--direction", "lower"]) == 1
+
+
+@pytest.mark.usefixtures("of_wer")
+def test_a_score_beside_the_reward_of_which_less_is_better_is_named_so():
+    assert main(["compare", *MEAN_WER, "--direction", "lower"]) == 1
+
+
+@pytest.mark.usefixtures("of_wer")
+def test_two_runs_of_what_may_be_an_amount_show_no_worse_run(capsys):
+    # such as seconds: runs of an unchanged system may differ by a factor
+    assert main(["culprit", *MEAN_WER, "--direction", "lower"]) == 0
+    assert "no run is worse than those before it (p = 0.11)" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("of_wer")

@@ -7,6 +7,7 @@ import pytest
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.run_transport import (
     ItemRuntime,
+    PlanRuntime,
     budget_of,
     close_transport,
     export_asked,
@@ -209,6 +210,25 @@ def test_the_mode_of_the_journal_decides_what_is_asked(
     runtime = ItemRuntime(Item(configured(*arguments)), "math")
     assert runtime.replays is replays
     assert runtime.asks_anew is asks_anew
+
+
+@pytest.mark.parametrize(
+    ("arguments", "looks"),
+    [
+        ([], True),
+        (["--evalmetrics-replay"], True),
+        # a run would pay for these answers again
+        (["--evalmetrics-refresh"], False),
+        (["--evalmetrics-no-journal"], False),
+    ],
+)
+def test_a_plan_looks_into_the_journal_where_a_run_would_use_it(
+    configured, journal, arguments, looks
+):
+    path = journal(3)
+    transport = PlanRuntime(configured(*arguments)).transport()
+    with closing(transport):
+        assert (transport._journal.path == path) is looks
 
 
 def test_benchmarks_share_one_client_until_the_run_ends(configured):

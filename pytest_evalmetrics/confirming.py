@@ -144,13 +144,8 @@ def _second_round(
     second = _drawn_again(given, tasks, samples)
     rows = stages.rows
     merged = pool((rows.table, second))
-    merged = structs.replace(
-        merged, sources=rows.table.sources, directions=rows.table.directions
-    )
-    settled = _with_rollouts(rows.benchmark, samples, 2 * samples)
-    both, _ = evaluate_stages(
-        given, structs.replace(rows, table=merged, benchmark=settled)
-    )
+    merged = structs.replace(merged, directions=rows.table.directions)
+    both, _ = evaluate_stages(given, structs.replace(rows, table=merged))
     reward = rows.benchmark.spec.reward
     round_ = Confirmation(
         tasks=len(worse),

@@ -1,5 +1,6 @@
 import re
 import sys
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -188,3 +189,71 @@ def test_one_name_of_two_providers_is_an_error(installed):
         RegistryError, match=r"registered twice: by builtins\.(dict|list)"
     ):
         things.find("one")
+
+
+def refusal(things, name):
+    with pytest.raises(RegistryError) as refused:
+        things.find(name)
+    return refused.value
+
+
+def test_a_module_that_is_not_there_may_be_installed_or_put_on_the_path(things):
+    error = refusal(things, "no_such_pkg:Thing")
+    assert error.message == (
+        "the thing 'no_such_pkg:Thing' can't be imported: there is no module 'no_such_pkg'"
+    )
+    assert error.hint == (
+        "install it, or write `pythonpath = .` in the configuration file of pytest"
+    )
+
+
+def test_a_module_that_raises_is_shown_with_its_error_alone(installed):
+    things = installed("broken", "", raising_for_tests="raise KeyError('x')")
+    error = refusal(things, "raising_for_tests:Thing")
+    assert error.message == (
+        "the thing 'raising_for_tests:Thing' can't be imported: KeyError: 'x'"
+    )
+    assert not error.hint
+
+
+def test_what_a_module_has_is_listed_without_what_is_its_own(installed):
+    things = installed("small", "", small_for_tests="one = 1\n_two = 2\nthree = 3\n")
+    assert refusal(things, "small_for_tests:Zzz").message == (
+        "the thing 'small_for_tests:Zzz' can't be found: small_for_tests has no 'Zzz'; "
+        "it has: one, three"
+    )
+
+
+def test_a_reference_is_known_by_the_name_that_was_written(things):
+    assert things.find("collections:OrderedDict").name == "collections:OrderedDict"
+
+
+def test_what_an_entry_point_raises_is_shown(installed):
+    things = installed(
+        "plugin", "bad = raising_for_tests:One\n", raising_for_tests="1 / 0"
+    )
+    error = refusal(things, "bad")
+    assert error.message == (
+        "the thing 'bad' of plugin can't be loaded from raising_for_tests:One: "
+        "ZeroDivisionError: division by zero"
+    )
+    assert error.hint == "fix or uninstall plugin"
+
+
+def test_the_packages_of_an_entry_point_are_its_source(installed):
+    installed("another", "one = builtins:dict\n")
+    things = installed("plugin", "one = builtins:list\n")
+    source = things.source("one")
+    assert source.startswith("entry point of ")
+    assert sorted(source.removeprefix("entry point of ").split(" and ")) == [
+        "another",
+        "plugin",
+    ]
+
+
+def test_an_entry_point_of_no_distribution_is_one_of_an_installed_package(
+    things, monkeypatch
+):
+    point = EntryPoint("one", "builtins:dict", "pytest_evalmetrics.things")
+    monkeypatch.setitem(vars(things), "_entry_points", {"one": [point]})
+    assert things.source("one") == "entry point of an installed package"

@@ -176,6 +176,33 @@ def test_a_scope_of_modules_has_the_names_of_these_conftests(things, tmp_path):
         things.find("one")
 
 
+def test_a_scope_of_modules_has_what_these_conftests_register(things, tmp_path):
+    conftest = types.ModuleType("conftest")
+    vars(conftest).update(things=things, Thing=Thing)
+    code = compile("things.register('one')(Thing)", f"{tmp_path}/conftest.py", "exec")
+    exec(code, vars(conftest))  # noqa: S102 - as pytest does
+    with Scope(tmp_path, modules=[conftest]):
+        assert things.find("one").target is Thing
+
+
+def test_one_file_that_registers_two_things_under_one_name_is_refused(things, tmp_path):
+    module = {"things": things}
+    text = "things.register('one')({'k': 1})\nthings.register('one')({'k': 2})\n"
+    with pytest.raises(RegistryError, match="registered twice"):
+        exec(compile(text, f"{tmp_path}/conftest.py", "exec"), module)  # noqa: S102
+
+
+def test_two_files_that_register_two_things_under_one_name_are_refused(
+    things, tmp_path
+):
+    text = "things.register('one')({'k': 1})"
+    first = compile(text, f"{tmp_path}/first.py", "exec")
+    second = compile(text, f"{tmp_path}/second.py", "exec")
+    exec(first, {"things": things})  # noqa: S102
+    with pytest.raises(RegistryError, match="registered twice"):
+        exec(second, {"things": things})  # noqa: S102
+
+
 def test_the_scope_before_is_active_again(tmp_path):
     before = Scope.active
     with Scope(tmp_path) as outer:

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from comparison.making import make_pair
+from msgspec import structs
 from scoring.generation.running import Run, rows
 
 from pytest_evalmetrics import confirming
@@ -14,8 +15,11 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.confirming import tasks_to_draw, with_confirmation
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.evaluate import EvaluationInput
-from pytest_evalmetrics.model.reasons import Confirmation
+from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound
+from pytest_evalmetrics.model.reasons import Confirmation, FirstRun
+from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.run_notes import SecondRoundFailed
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 
 TASKS = 40
 SAMPLES = 4
@@ -61,16 +65,12 @@ def answering(tmp_path, monkeypatch):
     sys.modules.pop("agent_that_is_asked_again")
 
 
-def evaluated(folder, mode="normal", text=BENCHMARK, recorded=1.0):
+def evaluated(folder, mode="normal", text=BENCHMARK):
     """Evaluate 40 questions x 4 against a recorded run in which nearly all pass."""
     questions = [{"question": str(task), "answer": "yes"} for task in range(TASKS)]
     rows(folder / "data.jsonl", questions)
     before = [
-        {
-            "task": row,
-            "sample": sample,
-            "exact-match": recorded * float(sample > 0 or row < 30),
-        }
+        {"task": row, "sample": sample, "exact-match": float(sample > 0 or row < 30)}
         for row in range(TASKS)
         for sample in range(SAMPLES)
     ]
@@ -181,6 +181,93 @@ def test_a_drop_that_is_confirmed_has_the_p_of_each_round_and_of_both(
     answering.is_right = lambda question, time: question >= 20 or time in (0, 1)
     reason = confirmation(mean_reward(evaluated(tmp_path)))
     assert reason.p_both < reason.p_first < 0.05
+
+
+def test_tasks_are_drawn_again_where_none_is_tested_by_itself(tmp_path, answering):
+    answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
+    text = BENCHMARK.replace("confirm: true", "confirm: true, single_tasks: false")
+    result = evaluated(tmp_path, text=text)
+    assert confirmation(mean_reward(result)).tasks == 20
+
+
+@pytest.mark.parametrize("rollouts", ["4", "any"])
+def test_the_second_round_is_more_than_the_file_expects(tmp_path, answering, rollouts):
+    answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
+    text = f"{BENCHMARK}  expect: {{rollouts: {rollouts}}}\n"
+    result = evaluated(tmp_path, text=text)
+    assert confirmation(mean_reward(result)).is_confirmed
+    (failed,) = [check for check in result.checks if check.verdict != "PASS"]
+    assert failed.name == "mean_reward"
+
+
+def test_a_rule_without_a_test_draws_no_second_round(tmp_path, answering):
+    answering.is_right = lambda question, time: question >= 20 or time % 4 == 0
+    text = BENCHMARK.replace("confirm: true", "confirm: true, rule: exact")
+    assert mean_reward(evaluated(tmp_path, text=text)).verdict == "FAIL"
+    assert set(answering.asked.values()) == {SAMPLES}
+
+
+# -- both rounds decide ----------------------------------------------------------------------
+
+RULE = RuleBound(settings=None)
+ROUND = Confirmation(
+    tasks=2,
+    controls=1,
+    rollouts=4,
+    is_confirmed=False,
+    p_first=None,
+    p_both=None,
+    drop_first=0.5,
+    drop_second=0.25,
+)
+
+
+def judged(verdict, bound=RULE, reasons=()):
+    return Check(
+        gate=Gate.BASELINE,
+        name="mean_reward",
+        verdict=verdict,
+        bound=bound,
+        reasons=reasons,
+    )
+
+
+FAILED = judged(Verdict.FAIL)
+
+
+@pytest.mark.parametrize("both", [None, judged(Verdict.INCONCLUSIVE)])
+def test_what_both_rounds_can_not_judge_stays_a_failure(both):
+    assert confirming._decided(FAILED, both, ROUND) is FAILED
+
+
+@pytest.mark.parametrize(
+    ("both", "drop", "bound", "is_confirmed"),
+    [
+        (Verdict.FAIL, 0.25, RULE, True),
+        (Verdict.FAIL, None, RULE, True),
+        (Verdict.FAIL, 0.0, RULE, False),
+        (Verdict.FAIL, -0.25, RULE, False),
+        (Verdict.FAIL, -0.25, SingleTasksBound(alpha=0.01), True),
+        (Verdict.PASS, 0.25, RULE, False),
+        (Verdict.WARN, 0.25, RULE, False),
+        (Verdict.PASS, 0.25, SingleTasksBound(alpha=0.01), False),
+    ],
+)
+def test_a_failure_is_confirmed_by_both_rounds_and_by_the_second(
+    both, drop, bound, is_confirmed
+):
+    round_ = structs.replace(ROUND, drop_second=drop)
+    first = judged(Verdict.FAIL, bound)
+    decided = confirming._decided(first, judged(both, bound), round_)
+    assert decided.verdict == (Verdict.FAIL if is_confirmed else Verdict.WARN)
+    assert decided.reasons == (structs.replace(round_, is_confirmed=is_confirmed),)
+
+
+def test_a_confirmed_failure_keeps_the_reasons_of_both_rounds():
+    other = FirstRun("main.json")
+    both = judged(Verdict.FAIL, reasons=(other,))
+    decided = confirming._decided(FAILED, both, ROUND)
+    assert decided.reasons == (other, structs.replace(ROUND, is_confirmed=True))
 
 
 # -- which tasks are drawn again -------------------------------------------------------------

@@ -1,15 +1,23 @@
 """Runs that take rollouts in rounds, evaluated in this process."""
 
 import random
+import sys
 from contextlib import contextmanager, nullcontext
+from types import ModuleType
 
 import pytest
+from scoring.generation.running import Run
 from stages.making import benchmark, given
 
 from pytest_evalmetrics import rounds
+from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.results import Power, PowerSource
-from pytest_evalmetrics.model.run_notes import StoppedAtLastLook, StoppedEarly
+from pytest_evalmetrics.model.run_notes import (
+    AllAtOnce,
+    StoppedAtLastLook,
+    StoppedEarly,
+)
 from pytest_evalmetrics.rounds import in_rounds, looks_at, stop_forecast, with_rounds
 from pytest_evalmetrics.spec.sources import Rounds
 
@@ -169,6 +177,35 @@ def test_a_number_of_rollouts_that_is_expected_is_that_of_all_looks(tmp_path):
     evaluated = in_rounds(given(again))
     assert evaluated.result.notes[0].look == 1
     assert evaluated.result.passed
+
+
+ANSWERED = """\
+benchmark:
+  name: a
+  dataset: [{q: "1"}, {q: "2"}]
+  num_samples: {min: 1, max: 3, stop: early}
+  target: {function: "agent_of_rounds:answer"}
+  scorers: [{type: exact-match, reference: "{{ q }}"}]
+  metrics: [mean_reward]
+  thresholds: {mean_reward: ">= 0.5"}
+"""
+
+
+def test_a_run_whose_answers_are_not_kept_takes_all_rollouts_at_once(
+    tmp_path, monkeypatch
+):
+    module = ModuleType("agent_of_rounds")
+    module.answer = lambda row: {"output": row["q"]}
+    monkeypatch.setitem(sys.modules, "agent_of_rounds", module)
+    file = tmp_path / "a.bench.yaml"
+    file.write_text(ANSWERED, encoding="utf-8")
+    (read,) = load_benchmarks(file, shown="a.bench.yaml")
+    runtime = Run(tmp_path, "normal")
+    result = in_rounds(given(read, runtime=runtime)).result
+    runtime.transport().close()
+    assert result.notes[0] == AllAtOnce(forgets=True)
+    (agent,) = result.agents
+    assert agent.estimates["mean_reward"].rollouts == 6
 
 
 def test_a_benchmark_without_rounds_takes_none(tmp_path):

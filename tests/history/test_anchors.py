@@ -113,7 +113,8 @@ def test_a_metric_that_no_run_has_has_no_number():
 
 @pytest.mark.parametrize("tasks", [8, 12])
 def test_runs_over_another_number_of_tasks_have_no_number(tasks):
-    assert anchor(run(0.5, tasks=7), run(0.5, tasks=tasks)) == Anchor(
+    runs = [run(0.5, tasks=count) for count in (7, 8, tasks)]
+    assert anchor(*runs) == Anchor(
         None,
         f"the runs in h.jsonl rest on another number of tasks: {tasks}, and now 10",
     )

@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from pytest_evalmetrics import scoring
+from pytest_evalmetrics import registry, scoring
 from pytest_evalmetrics.errors import RegistryError
 from pytest_evalmetrics.registry import (
     Registry,
@@ -212,6 +212,34 @@ def test_the_scope_before_is_active_again(tmp_path):
     assert Scope.active is before
 
 
+def test_the_one_in_place_of_a_built_in_thing_is_noted_as_such(things, tmp_path):
+    things.offer(lambda _name: {"one": Registry})
+    conftest_at(tmp_path, things)
+    with Scope(tmp_path, tmp_path) as scope:
+        assert things.find("one").target is Thing
+    (note,) = scope.notes
+    assert note.place == "conftest.py:3"
+    assert note.replaced == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (registry.metrics, "there is no metric 'no such one'"),
+        (registry.loaders, "there is no loader 'no such one'"),
+        (registry.scorers, "there is no scorer 'no such one'"),
+        (registry.reporters, "there is no reporter 'no such one'"),
+        (registry.gate_rules, "there is no gate rule 'no such one'"),
+        (registry.targets, "there is no target 'no such one'"),
+        (registry.behaviours, "there is no behaviour 'no such one'"),
+    ],
+)
+def test_an_unknown_name_is_said_with_its_kind(names, message):
+    with pytest.raises(RegistryError) as unknown:
+        names.find("no such one")
+    assert unknown.value.message.startswith(message)
+
+
 # -- refused ---------------------------------------------------------------------------------
 
 
@@ -230,10 +258,14 @@ def test_a_decorator_has_no_space():
     assert refused.value.hint == 'write @register_gate_rule("a_name")'
 
 
-def test_a_reserved_name_is_refused():
+@pytest.mark.parametrize(
+    "name",
+    ["exact", "absolute", "relative", "statistical", "practical", "noninferior"],
+)
+def test_a_reserved_name_is_refused(name):
     with pytest.raises(RegistryError) as refused:
-        gate_rules.register("practical")
-    assert refused.value.message == "the gate rule 'practical' is built in"
+        gate_rules.register(name)
+    assert refused.value.message == f"the gate rule {name!r} is built in"
     assert refused.value.hint == "give yours another name"
 
 

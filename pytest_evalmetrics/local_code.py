@@ -144,7 +144,7 @@ def _dumped(node: object) -> str:
         f"{name}={_dumped(value)}"
         for name, value in fields.items()
         # an empty list is there or not, depending on the version
-        if name not in ("ctx", "kind", "type_comment") and value not in (None, [])
+        if name not in ("ctx", "kind") and value not in (None, [])
     ]
     return f"{type(node).__name__}({','.join(parts)})"
 

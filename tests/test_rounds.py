@@ -3,6 +3,7 @@
 import random
 import sys
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -243,6 +244,12 @@ def test_the_first_round_is_a_quarter_or_what_the_metrics_need(tmp_path, keys, r
 
 
 # -- what is forecast ------------------------------------------------------------------------
+
+
+def test_a_metric_that_can_not_be_read_is_refused_where_it_is_looked_up(tmp_path):
+    spec = benchmark(tmp_path, "metrics: [mean_reward]\nnum_samples: 8\n").spec
+    broken = replace(spec, metrics=("mean_reward[",))
+    assert with_rounds(broken).num_samples == Rounds.at(8, 2, 8)
 
 
 def power(source=PowerSource.BASELINE, rollouts=8):

@@ -211,6 +211,7 @@ def test_unused_baselines_are_listed_and_deleted(project, command):
     (project.path / "math.bench.yaml").unlink()
     listed = command("baselines", "unused")
     assert "unused: __baselines__/math.bench/math.json" in listed.stdout
+    assert (project.path / "__baselines__/math.bench/math.json").exists()
     assert command("baselines", "delete").returncode == 0
     assert not (project.path / "__baselines__").exists()
 

@@ -19,6 +19,7 @@ from pytest_evalmetrics.model.reasons import (
     UnequalSums,
     UnknownAgent,
 )
+from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Verdict
 from pytest_evalmetrics.pipeline.comparing import (
     ComparisonTerms,
@@ -274,6 +275,15 @@ def test_a_drop_below_the_worst_value_can_never_fail(tmp_path):
     reason = only_reason(check)
     assert reason.is_rate is False
     assert reason.largest == 0.1
+
+
+def test_a_relative_drop_is_a_share_of_the_baseline_s_value(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] + [[0]] * 9)
+    write_rows(tmp_path, "new.jsonl", [[0]] * 10)
+    keys = f"metrics: [pass@1]\n{against(rest=', rule: relative, max_drop: 0.5')}"
+    # from .1 to .05, where the same number as an absolute drop could never fail
+    (gated,) = one(benchmark(tmp_path, keys)).judgeable
+    assert not isinstance(gated, Check)
 
 
 def test_tasks_whose_ids_are_positions_are_noted_once_an_agent(tmp_path):

@@ -268,7 +268,7 @@ def judged(folder):
     )
     report = structs.replace(report, benchmarks=(result,))
     with Artifacts() as kept:
-        left.write_bytes(b"".join(pieces_of(report, kept, {})))
+        left.write_bytes(b"".join(pieces_of(report, kept, None)))
     return left
 
 

@@ -113,7 +113,7 @@ class Browser:
             )
         self.run(Path(script).read_text(encoding="utf-8"))
         results = self.driver.execute_async_script(
-            "axe.run().then(arguments[arguments.length - 1])"
+            "axe.run({resultTypes: ['violations']}).then(arguments[arguments.length - 1])"
         )
         return [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]]
 

@@ -71,9 +71,9 @@ def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
             )
             continue
         directions = next(iter(tables.values())).directions
-        benchmark = _with_directions(benchmark, plan, directions)
-        for metric in benchmark.spec.metrics:
-            rule = rule_of(benchmark, metric, bounded=True)
+        declared = _with_directions(benchmark, plan, directions)
+        for metric in declared.spec.metrics:
+            rule = rule_of(declared, metric, bounded=True)
             rule = structs.replace(rule, alpha=rule.alpha / tests)
             words, p = first_worse(
                 plan,
@@ -81,11 +81,10 @@ def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
                 list(tables.values()),
                 runs,
                 rule,
-                may_be_rate=declarations.may_be_rate(benchmark.spec, metric),
+                may_be_rate=declarations.may_be_rate(declared.spec, metric),
             )
             lines.append(f"{title} {metric}: {words}".lstrip())
-            if p < rule.alpha:
-                is_worse = True
+            is_worse = is_worse or p < rule.alpha
     return [*lines, *notes], is_worse
 
 

@@ -8,6 +8,7 @@ import json
 import math
 import threading
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -244,16 +245,13 @@ class TargetGenerator:
 
     async def answer(self, row: Mapping[str, object], sample: int) -> str:
         """Call the function; return its answer as JSON."""
-        more: dict[str, int] = {}
-        if self._takes_sample:
-            more["sample"] = sample
         given = dict(row)  # a function that changes its row changes no other's
+        call = partial(self._function, given)
+        if self._takes_sample:
+            call = partial(self._function, given, sample=sample)
         try:
             async with asyncio.timeout(self._timeout_s):
-                if self._is_async:
-                    value = self._function(given, **more)
-                else:
-                    value = await _in_a_thread(lambda: self._function(given, **more))
+                value = call() if self._is_async else await _in_a_thread(call)
                 if inspect.isawaitable(value):
                     value = await value
             return as_json(value)

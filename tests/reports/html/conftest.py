@@ -115,6 +115,7 @@ class Browser:
         results = self.driver.execute_async_script(
             "axe.run({resultTypes: ['violations']}).then(arguments[arguments.length - 1])"
         )
+        assert results["passes"], "axe-core looked at nothing"
         return [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]]
 
     def messages(self):

@@ -87,7 +87,7 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
         if not any_drop.drop(0.0) < drop:
             return 0.0
         most = drop / (self.t_fail + self.t_power)
-        return stats.bisected(lambda se: -any_drop.drop(se), -drop, 0.0, most)
+        return stats.falls_to(lambda se: -any_drop.drop(se), -drop, 0.0, most)
 
 
 def needed_drop(

@@ -40,7 +40,7 @@ from msgspec import structs
 from pytest_evalmetrics.comparison.noise_scale import OF_AMOUNTS
 from pytest_evalmetrics.model.comparison import NoiseSource
 from pytest_evalmetrics.stats import (
-    bisected,
+    falls_to,
     mean_se,
     normal_isf_of_log,
     normal_log_sf,
@@ -598,8 +598,7 @@ def pool_shows_noise(pool: Sequence[RunScatter]) -> bool:
 
 def tail_of(drop: float, sds: Floats, weights: Floats) -> float:
     """Return the chance of such a drop or more, averaged over standard deviations."""
-    # as `normal_sf`, whose calls would take as long again: this is asked for in each of
-    # some forty halvings
+    # as `normal_sf`, whose calls would take as long again
     tails = [0.5 * math.erfc(drop / sd / _ROOT_2) for sd in sds.tolist()]
     return float(weights @ np.array(tails))
 
@@ -623,7 +622,7 @@ def log_tail_of(drop: float, sds: Floats, weights: Floats) -> float:
 def _exceeded(chance: float, sds: Floats, weights: Floats) -> float:
     """Return the drop that noise alone exceeds with a chance."""
     tail = partial(tail_of, sds=sds, weights=weights)
-    return bisected(tail, chance, 0.0, 10 * float(sds[-1]))
+    return falls_to(tail, chance, 0.0, 10 * float(sds[-1]))
 
 
 def _six_digits(value: float) -> float:

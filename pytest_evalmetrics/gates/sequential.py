@@ -202,7 +202,7 @@ def _futility_bounds(
         fractions[:-1], efficacy[:-1], spent[:-1], strict=True
     ):
         staying = walk.chance - (_BETA * share - missed)
-        low = stats.bisected(partial(walk.above, t=fraction), staying, -_FAR, _FAR)
+        low = stats.falls_to(partial(walk.above, t=fraction), staying, -_FAR, _FAR)
         lows.append(min(low, high))
         walk = walk.between(lows[-1], high, fraction)
         missed = _BETA * share
@@ -222,7 +222,7 @@ def efficacy_bounds(
     highs: list[float] = []
     for fraction, total in zip(fractions, spent, strict=True):
         crossing = partial(walk.above, t=fraction)
-        highs.append(stats.bisected(crossing, total - before, -_FAR, _FAR))
+        highs.append(stats.falls_to(crossing, total - before, -_FAR, _FAR))
         walk = walk.between(-_FAR, highs[-1], fraction)
         before = total
     return tuple(highs)
@@ -266,9 +266,9 @@ def corrected_drift(bounds: StopBounds, at: int, z: float) -> CorrectedDrift:
         return -_more_extreme(bounds, at, z, drift)
 
     return CorrectedDrift(
-        middle=stats.bisected(less_extreme, -0.5, -far, far),
-        low=stats.bisected(less_extreme, -0.025, -far, far),
-        high=stats.bisected(less_extreme, -0.975, -far, far),
+        middle=stats.falls_to(less_extreme, -0.5, -far, far),
+        low=stats.falls_to(less_extreme, -0.025, -far, far),
+        high=stats.falls_to(less_extreme, -0.975, -far, far),
     )
 
 

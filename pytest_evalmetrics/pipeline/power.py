@@ -602,7 +602,7 @@ def _visible(
     def gain(share: float) -> float:
         return -thinned.lost(share)[0]
 
-    share = stats.bisected(gain, -rule.max_drop, 0.0, 1.0, halvings=20)
+    share = stats.falls_to(gain, -rule.max_drop, 0.0, 1.0, halvings=20)
     within, between = thinned.variances(share)
     wanted = needed.largest_se(rule.max_drop)
     rollouts = rollouts_for(within * k, n * wanted**2 - between)

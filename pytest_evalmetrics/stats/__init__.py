@@ -11,7 +11,7 @@ from pytest_evalmetrics.stats.dealt_rollouts import relabel_test as relabel_test
 from pytest_evalmetrics.stats.dealt_rollouts import two_valued as two_valued
 from pytest_evalmetrics.stats.distributions import LEAST_P as LEAST_P
 from pytest_evalmetrics.stats.distributions import binom_sf as binom_sf
-from pytest_evalmetrics.stats.distributions import bisected as bisected
+from pytest_evalmetrics.stats.distributions import falls_to as falls_to
 from pytest_evalmetrics.stats.distributions import log_binom_sf as log_binom_sf
 from pytest_evalmetrics.stats.distributions import (
     normal_isf_of_log as normal_isf_of_log,

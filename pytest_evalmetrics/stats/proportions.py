@@ -13,7 +13,7 @@ from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
 from pytest_evalmetrics.stats.distributions import (
     beta_parts,
     binom_sf,
-    bisected,
+    falls_to,
     normal_ppf,
     normal_sf,
 )
@@ -127,7 +127,7 @@ def paired_score_upper(losses: float, gains: float, n: int, alpha: float) -> flo
 
     The largest margin that `paired_score_p` does not rule out.
     """
-    return bisected(
+    return falls_to(
         lambda margin: paired_score_p(losses, gains, n, margin), alpha, 0.0, 1.0
     )
 

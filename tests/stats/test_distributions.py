@@ -205,14 +205,63 @@ def test_the_log_of_a_t_tail_that_is_a_number_is_its_log(df):
 
 
 @pytest.mark.parametrize(("halvings", "digits"), [(10, 1e-3), (42, 1e-12)])
-def test_a_falling_function_is_halved_so_often(halvings, digits):
-    found = distributions.bisected(lambda x: -x, -0.3, 0.0, 1.0, halvings)
+def test_a_falling_function_is_as_near_as_so_many_halvings_would_be(halvings, digits):
+    found = distributions.falls_to(lambda x: -x, -0.3, 0.0, 1.0, halvings)
     assert 0.3 <= found <= 0.3 + digits
 
 
 def test_a_goal_beyond_the_ends_is_the_nearer_end():
-    assert distributions.bisected(lambda x: -x, 1.0, 0.0, 1.0) < 1e-12
-    assert distributions.bisected(lambda x: -x, -2.0, 0.0, 1.0) == 1.0
+    assert distributions.falls_to(lambda x: -x, 1.0, 0.0, 1.0) < 1e-12
+    assert distributions.falls_to(lambda x: -x, -2.0, 0.0, 1.0) == 1.0
+
+
+class _Counted:
+    """A function, and how often it was called."""
+
+    def __init__(self, function):
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "goal", "high", "expected"),
+    [
+        (distributions.normal_sf, 0.01, 10.0, oracle.norm.isf(0.01)),
+        (distributions.normal_sf, 1e-8, 40.0, oracle.norm.isf(1e-8)),
+        (lambda x: -(x**3), -1e-6, 1.0, 0.01),
+        (lambda x: math.exp(-x), 1e-9, 100.0, 9 * math.log(10)),
+    ],
+)
+def test_a_smooth_function_is_called_some_ten_times(function, goal, high, expected):
+    counted = _Counted(function)
+    found = distributions.falls_to(counted, goal, 0.0, high)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert counted.calls <= 16
+
+
+def test_a_step_is_found_as_by_halving():
+    counted = _Counted(lambda x: float(x < 0.3))
+    assert distributions.falls_to(counted, 0.5, 0.0, 1.0) == pytest.approx(
+        0.3, abs=1e-12
+    )
+    assert counted.calls == 42
+
+
+def test_an_infinite_value_is_above_any_goal():
+    found = distributions.falls_to(
+        lambda x: math.inf if x < 0.3 else 0.0, 0.5, 0.0, 1.0
+    )
+    assert found == pytest.approx(0.3, abs=1e-12)
+
+
+def test_a_kink_takes_no_more_than_twice_as_many_calls_as_halvings():
+    counted = _Counted(lambda x: -(max(0.0, x - 0.3) ** 9))
+    assert distributions.falls_to(counted, -1e-30, 0.0, 1.0) > 0.3
+    assert counted.calls <= 84
 
 
 def test_what_does_not_converge_names_its_arguments():

@@ -12,7 +12,7 @@ from pytest_evalmetrics.stats.basics import Bounds, StatResult, nonzero, vector
 from pytest_evalmetrics.stats.distributions import (
     beta_parts,
     binom_sf,
-    bisected,
+    falls_to,
     normal_ppf,
 )
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _beta_quantile(p: float, a: float, b: float) -> float:
-    return bisected(
+    return falls_to(
         lambda x: -beta_parts(x, 1 - x, a, b)[0], -p, 0.0, 1.0, halvings=200
     )
 

@@ -77,11 +77,12 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage among thousands of tests and modules while they are made."""
+    """Look for no garbage among thousands of tests and modules, which stay to the end."""
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 

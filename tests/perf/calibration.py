@@ -957,7 +957,7 @@ def main() -> int:
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
     # each table keeps a cell
     step, scale = (12, 0.05) if asked.quick else (1, 1.0)
-    steps = {random: 66, intervals: 11, many: 6} if asked.quick else {}
+    steps = {random: 100, intervals: 11, many: 6} if asked.quick else {}
     scale = asked.scale or scale
     cells = []
     for table_of_cells in tables:

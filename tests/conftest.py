@@ -77,12 +77,11 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage among thousands of tests and modules, which stay to the end."""
+    """Look for no garbage among thousands of tests and modules while they are made."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()
 
 
@@ -92,6 +91,9 @@ def _loaded() -> None:
     for module in walk_packages(pytest_evalmetrics.__path__, "pytest_evalmetrics."):
         with contextlib.suppress(ImportError):  # of an extra that is missing
             import_module(module.name)
+    # Each run in this process ends with five searches for garbage: half a second among all
+    # these tests and modules, which stay to the end.
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -371,10 +372,9 @@ def _all_labels(columns: Iterable[LabelColumn]) -> tuple[str, ...]:
 
 def _labels_of(scores: NDArray[np.float64]) -> LabelColumn:
     """Turn numbers into labels, in JSON's spelling."""
-    absent = np.isnan(scores)
-    values, codes = np.unique(np.where(absent, 0.0, scores), return_inverse=True)
-    labels = [f"{value:.12g}" for value in values.tolist()]
-    return LabelColumn(np.where(absent, len(values), codes), [*labels, MISSING])
+    values, codes = np.unique(scores, return_inverse=True)
+    labels = [MISSING if math.isnan(value) else f"{value:.12g}" for value in values]
+    return LabelColumn(codes, labels)
 
 
 def _spelt(label: str) -> str:

@@ -1,0 +1,157 @@
+"""The numbers that a metric is given, by row, and what its values are made of."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.ext import TaskRewards
+from pytest_evalmetrics.metrics import Pairing, SampleSource
+from pytest_evalmetrics.metrics.builtin_metrics import Total
+from pytest_evalmetrics.metrics.hook_metrics import added_metrics, chosen_keys
+from pytest_evalmetrics.metrics.metric import place_of
+
+
+def own(name):
+    return f"{__name__}:{name}"
+
+
+class Agreement:
+    """The share of rows whose labels are all alike."""
+
+    columns = ("first", "second", "third")
+
+    def compute(self, rows):
+        return float(len(rows))
+
+
+class Grades:
+    """A metric that reads a column of numbers as labels."""
+
+    columns = ("grade",)
+    labels = ("grade",)
+
+    def compute(self, rows):
+        return float(len(rows))
+
+
+class Named:
+    """A metric with a name of its own."""
+
+    name = "agreed"
+
+    def compute(self, task_rewards):
+        return float(len(task_rewards))
+
+
+AlsoNamed = Named
+
+
+# -- samples ---------------------------------------------------------------------------------
+
+
+def test_metrics_of_one_score_share_their_sample(planned, table):
+    names = planned().names
+    source = SampleSource(table([[1, 0]], tokens=[3, 4]), "reward")
+    first = source.sample(names.bind("mean_reward"))
+    assert source.sample(names.bind("pass@1")) is first
+
+
+def test_another_score_has_another_sample(planned, table):
+    names = planned().names
+    source = SampleSource(table([[1, 0]], tokens=[3, 4]), "reward")
+    assert source.sample(names.bind("mean/tokens")).rewards.values.tolist() == [3, 4]
+    assert source.sample(names.bind("mean_reward")).rewards.values.tolist() == [1, 0]
+
+
+def test_a_row_is_worth_1_where_all_its_labels_agree(planned, table):
+    labels = {
+        "first": ["a", "a", "a"],
+        "second": ["a", "b", "a"],
+        "third": ["a", "b", "b"],
+    }
+    metric = planned().names.bind(own("Agreement"))
+    sample = SampleSource(table([[1, 1, 1]], labels=labels), "reward").sample(metric)
+    assert sample.rewards.worth.tolist() == [1, 0, 0]
+
+
+def test_numbers_that_are_read_as_labels_are_spelt_as_json_spells_them(planned, table):
+    metric = planned().names.bind(own("Grades"))
+    data = table([[1, 1, 1, 1]], grade=[5, 2.5, 5, None])
+    sample = SampleSource(data, "reward").sample(metric)
+    assert sample.rewards.labels == ("2.5", "5")
+    assert sample.rewards.columns["grade"].tolist() == [1, 0, 1, -1]
+    assert sample.missing == 1
+
+
+# -- values ----------------------------------------------------------------------------------
+
+
+def test_a_weighted_sum_counts_each_rollout_as_often_as_it_occurs():
+    rewards = TaskRewards.from_lists([[1, 2], [4]])
+    assert Total().weighted(rewards, np.array([3.0, 0.0, 2.0])) == 11
+
+
+def test_a_pair_computes_the_values_of_other_rewards_of_its_tasks(planned, table):
+    plan = planned()
+    run = table([[1, 1], [0, 1]])
+    pairing = Pairing(plan, run, run, np.array([2, 2]))
+    pair = pairing.pair(plan.names.bind("mean_reward"))
+    other = TaskRewards.from_lists([[0, 1], [1, 1, 1, 0]])
+    assert pair.task_values(other).tolist() == [0.5, 0.75]
+
+
+# -- names and places ------------------------------------------------------------------------
+
+
+def test_two_names_of_one_class_are_one_metric(planned):
+    names = planned().names
+    first = names.bind(own("Named"))
+    assert str(first.name) == "agreed"
+    assert names.bind(own("AlsoNamed")).name == first.name
+
+
+def test_a_partial_function_is_placed_where_the_function_is_written():
+    def measured(scale, rewards):
+        return scale * rewards
+
+    _, line = place_of(partial(measured, 2))
+    assert line == measured.__code__.co_firstlineno
+
+
+def test_an_object_is_placed_where_its_class_is_written():
+    assert place_of(Named()) == place_of(Named)
+    assert place_of(Named)[0].endswith("test_sample_sources.py")
+
+
+def test_a_metric_of_ours_has_no_place():
+    assert place_of(Total) == (None, None)
+
+
+# -- the way out of a wrong answer -----------------------------------------------------------
+
+
+def refused(act, *arguments):
+    with pytest.raises(MetricError) as refusal:
+        act(*arguments)
+    return refusal.value
+
+
+def test_a_number_of_a_hook_that_is_not_defined_is_to_be_left_out(table):
+    error = refused(added_metrics, lambda _: [{"own": math.inf}], table([[1]]), {})
+    assert error.hint == (
+        "leave out what is not defined, or raise an exception that says why"
+    )
+
+
+def test_a_name_of_a_hook_that_is_taken_is_to_be_another(table):
+    error = refused(added_metrics, lambda _: [{"own": 1}, {"own": 2}], table([[1]]), {})
+    assert error.message.endswith("gave 'own', which there is already")
+    assert error.hint == "give it another name: a metric has one meaning"
+
+
+def test_a_number_that_a_hook_makes_anew_is_to_have_a_name_of_its_own():
+    error = refused(chosen_keys, lambda _: {"own": 1}, {"own": 2})
+    assert error.hint == "give a number that is made anew a name of its own"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics import metrics, rollouts
@@ -48,6 +49,13 @@ def find_culprit(given: Namespace) -> tuple[list[str], bool]:
         return _culprit(arguments_of(given))
 
 
+class _Finding(msgspec.Struct, frozen=True):
+    """What a search says of a metric, and whether a run is worse."""
+
+    line: str
+    is_worse: bool = False
+
+
 def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
     paths = list(arguments.runs)
     names = short_names(paths)
@@ -57,35 +65,39 @@ def _culprit(arguments: RunArguments) -> tuple[list[str], bool]:
     if len(paths) < 2:  # nothing came before one
         raise EvalMetricsError("two runs or more are needed, the oldest first")
     benchmark = benchmark_of(arguments, "(runs)", {})
-    plan = metrics.plan(benchmark.spec)
     series = _series(paths, arguments)
     # all of them together have the level of one
     tests = len(series) * len(benchmark.spec.metrics)
-    lines = []
-    is_worse = False
+    findings: list[_Finding] = []
     for title, tables in series.items():
-        runs = [names[at] for at in tables]
-        if len(runs) < 2:
-            lines.append(
-                f"{title}: {runs[0]} alone has it, so that nothing came before it"
-            )
-            continue
-        directions = next(iter(tables.values())).directions
-        declared = _with_directions(benchmark, plan, directions)
-        for metric in declared.spec.metrics:
-            rule = rule_of(declared, metric, bounded=True)
-            rule = structs.replace(rule, alpha=rule.alpha / tests)
-            words, p = first_worse(
-                plan,
-                metric,
-                list(tables.values()),
-                runs,
-                rule,
-                may_be_rate=declarations.may_be_rate(declared.spec, metric),
-            )
-            lines.append(f"{title} {metric}: {words}".lstrip())
-            is_worse = is_worse or p < rule.alpha
-    return [*lines, *notes], is_worse
+        runs = {names[place]: table for place, table in tables.items()}
+        findings += _searched(benchmark, title, runs, tests)
+    lines = [finding.line for finding in findings]
+    return [*lines, *notes], any(finding.is_worse for finding in findings)
+
+
+def _searched(
+    benchmark: Benchmark, title: str, runs: Mapping[str, RolloutTable], tests: int
+) -> list[_Finding]:
+    """Search the runs of a benchmark and agent, by their names, in each metric."""
+    names = list(runs)
+    if len(names) < 2:
+        alone = f"{title}: {names[0]} alone has it, so that nothing came before it"
+        return [_Finding(alone)]
+    tables = list(runs.values())
+    plan = metrics.plan(benchmark.spec)
+    declared = _with_directions(benchmark, plan, tables[0].directions)
+    findings = []
+    for metric in declared.spec.metrics:
+        rule = rule_of(declared, metric, bounded=True)
+        rule = structs.replace(rule, alpha=rule.alpha / tests)
+        may_be_rate = declarations.may_be_rate(declared.spec, metric)
+        words, p = first_worse(
+            plan, metric, tables, names, rule, may_be_rate=may_be_rate
+        )
+        line = f"{title} {metric}: {words}".lstrip()
+        findings.append(_Finding(line, is_worse=p < rule.alpha))
+    return findings
 
 
 def _with_directions(

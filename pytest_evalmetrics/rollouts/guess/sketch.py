@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_evalmetrics.layout import many
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.json_types import JsonValue
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
 
 _KEYS: Final = 6  # shown of an object
 _LEVELS: Final = 3
@@ -15,27 +15,41 @@ _LONG: Final = 24  # characters of a key
 
 
 def sketch(value: JsonValue, levels: int = _LEVELS) -> str:
-    """Write the keys of the first levels of a document."""
+    """Write the keys of the first levels of a document; nothing of a plain value."""
     if isinstance(value, dict):
-        if levels == 0 or not value:
-            return "{...}" if value else "{}"
-        parts = [
-            _entry(key, inner, levels) for key, inner in list(value.items())[:_KEYS]
-        ]
-        more = len(value) - len(parts)
-        if more > 0:
-            parts.append(f"and {many(more, 'more key')}")
-        return f"{{{', '.join(parts)}}}"
+        return _object(value, levels)
     if isinstance(value, list):
-        if not value:
-            return "[]"
-        count = many(len(value), "value")
-        first = sketch(value[0], levels)
-        return f"[{first}, of {count}]" if first else f"[{count}]"
+        return _array(value, levels)
     return ""
 
 
+def _object(value: JsonObject, levels: int) -> str:
+    if not value:
+        return "{}"
+    if levels == 0:
+        return "{...}"
+    shown = list(value.items())[:_KEYS]
+    parts = [_entry(key, inner, levels) for key, inner in shown]
+    if len(value) > _KEYS:
+        parts.append(f"and {many(len(value) - _KEYS, 'more key')}")
+    return f"{{{', '.join(parts)}}}"
+
+
+def _array(value: list[JsonValue], levels: int) -> str:
+    if not value:
+        return "[]"
+    count = many(len(value), "value")
+    first = sketch(value[0], levels)
+    if not first:
+        return f"[{count}]"
+    return f"[{first}, of {count}]"
+
+
 def _entry(key: str, value: JsonValue, levels: int) -> str:
-    name = key if len(key) <= _LONG else f"{key[:_LONG]}…"
+    name = key
+    if len(key) > _LONG:
+        name = f"{key[:_LONG]}…"
     inner = sketch(value, levels - 1)
-    return f"{name}: {inner}" if inner else name
+    if not inner:
+        return name
+    return f"{name}: {inner}"

@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import signal
+import sys
 from http.server import ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
-from forked import Run, can_fork
+from forked import Run, can_fork, completed
 
 import pytest_evalmetrics
 from pytest_evalmetrics.scoring.scorer_types import offer_scorers
@@ -224,9 +225,29 @@ def _on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+class SharedProject(Project):
+    """A folder whose run serves all tests of a module."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def run(self, *args: str) -> pytest.RunResult:
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args]
+        done = completed(command, self.path)
+        out = done.stdout.splitlines()
+        return _sound(
+            pytest.RunResult(done.returncode, out, done.stderr.splitlines(), 0)
+        )
+
+
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Project:
     return Project(pytester)
+
+
+@pytest.fixture(scope="module")
+def shared_project(tmp_path_factory: pytest.TempPathFactory) -> SharedProject:
+    return SharedProject(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,11 @@
 """The comment on a pull request: what it may hold, and how much."""
 
+import copy
 import json
 import re
 
 import pytest
+from conftest import SharedProject
 
 from pytest_evalmetrics.reports.pull_request import comment_of
 
@@ -20,20 +22,25 @@ def places(value, path=()):
         yield path
 
 
-@pytest.fixture
-def report(project):
+@pytest.fixture(scope="module")
+def report_of_all(shared_project):
     """The report of a benchmark that fails, with texts of each kind that a report may hold."""
     texts = {"lang": "de", "prompt": "why?", "response": "so", "expected": "thus"}
-    project.rollouts([[1.0, 1.0]] * 12, "old.jsonl", **texts)
-    project.rollouts([[0.0, 0.0]] * 9 + [[None, 0.0]], **texts)
-    project.bench(
+    shared_project.rollouts([[1.0, 1.0]] * 12, "old.jsonl", **texts)
+    shared_project.rollouts([[0.0, 0.0]] * 9 + [[None, 0.0]], **texts)
+    shared_project.bench(
         "description: sums\ntags: [nightly]\nmetrics: [pass@1, mean_reward]\nbreakdown: [lang]\n"
         "expect: {tasks: 12}\nthresholds: {pass@1: '>= 0.9'}\nbaseline: {rollouts: old.jsonl}"
     )
-    project.write("test_x.py", "def test_x(evalmetrics): 1 / 0\n")
-    project.bench("skip: later", "skipped.bench.yaml")
-    assert project.run().ret == 1
-    return project.report()
+    shared_project.write("test_x.py", "def test_x(evalmetrics): 1 / 0\n")
+    shared_project.bench("skip: later", "skipped.bench.yaml")
+    assert shared_project.run().ret == 1
+    return shared_project.report()
+
+
+@pytest.fixture
+def report(report_of_all):
+    return copy.deepcopy(report_of_all)
 
 
 def comment(reports):
@@ -84,7 +91,7 @@ def test_a_report_of_another_version_is_reported(report):
 
 
 def test_a_comment_has_at_most_what_github_takes(report):
-    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 9_000}] * 100
+    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 9_000}] * 30
     body = comment({"evalmetrics": report})
     assert len(body.encode("utf-16-le")) / 2 <= LIMIT
     assert "The rest is on the summary page" in body
@@ -96,15 +103,21 @@ def test_a_comment_has_at_most_what_github_takes(report):
 # -- what it shows ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def regressed(project):
+@pytest.fixture(scope="module")
+def report_of_a_drop(tmp_path_factory):
     """The report of a benchmark that lost 12 of its 40 tasks, with answers."""
+    project = SharedProject(tmp_path_factory.mktemp("drop"))
     texts = {"prompt": "why?", "response": "so", "expected": "thus"}
     project.rollouts([[1.0, 1.0]] * 40, "old.jsonl", **texts)
     project.rollouts([[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28, **texts)
     project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
     assert project.run().ret == 1
     return project.report()
+
+
+@pytest.fixture
+def regressed(report_of_a_drop):
+    return copy.deepcopy(report_of_a_drop)
 
 
 @pytest.mark.parametrize("benchmarks", [1, 11, 100, 1000])
@@ -154,12 +167,18 @@ def test_the_change_is_drawn_with_0_and_the_drop_that_matters(regressed):
     assert "│ 0  ┊ gate: no drop &gt;= 0.01" in drawn
 
 
-def test_what_passes_is_folded_and_says_what_would_be_seen(project):
+@pytest.fixture
+def passed(project):
+    """The report of a benchmark that did not change."""
     project.rollouts([[1.0, 1.0], [1.0, 0.0]] * 20, "old.jsonl")
     project.rollouts([[1.0, 1.0], [1.0, 0.0]] * 20)
     project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
     assert project.run().ret == 0
-    lines = comment({"evalmetrics": project.report()}).splitlines()
+    return project.report()
+
+
+def test_what_passes_is_folded_and_says_what_would_be_seen(passed):
+    lines = comment({"evalmetrics": passed}).splitlines()
     fold = lines.index("<summary>1 gate passes</summary>")
     assert lines[fold - 1] == "<details>"
     assert lines[fold + 4].startswith("| ✅ | math | pass@1 | 0.7500 | was 0.7500 |")
@@ -186,14 +205,8 @@ def test_the_commands_evaluate_again_and_never_accept_against_another_run(regres
     assert "accept" not in body
 
 
-def test_a_comment_says_first_why_whether_it_is_noise_and_what_to_do(project):
-    project.rollouts([[1.0, 1.0]] * 40, "old.jsonl")
-    project.rollouts([[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28)
-    project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
-    project.run()
-    report = (project.path / "evalmetrics" / "report.json").read_bytes()
-    lines = comment_of({"a": report}, marker="", run_url="").splitlines()
-    text = "\n".join(lines).replace("<span>@</span>", "@")
+def test_a_comment_says_first_why_whether_it_is_noise_and_what_to_do(regressed):
+    text = comment({"a": regressed}).replace("<span>@</span>", "@")
     assert (
         "**math**: pass@1 went from 1 to 0.7000: 12 of 40 tasks worse, 0 better; "
         "unlikely to be noise \\(p = 0.00012\\)."
@@ -201,14 +214,9 @@ def test_a_comment_says_first_why_whether_it_is_noise_and_what_to_do(project):
     assert "What to do: fix the regression; or, if the change is intended" in text
 
 
-def test_a_fold_is_closed_where_a_comment_is_full(project):
-    project.rollouts([[1.0]] * 8, "old.jsonl")
-    project.rollouts([[1.0]] * 8)
-    shared = "{rollouts: runs.jsonl, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}"
-    names = "".join(f"  - {{name: b{number}}}\n" for number in range(90))
-    project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{names}")
-    project.run()
-    report = (project.path / "evalmetrics" / "report.json").read_bytes()
-    lines = comment_of({"a": report}, marker="", run_url="").splitlines()
+def test_a_fold_is_closed_where_a_comment_is_full(passed):
+    (benchmark,) = passed["benchmarks"]
+    passed["benchmarks"] = [{**benchmark, "name": f"b{n}"} for n in range(90)]
+    lines = comment({"a": passed}).splitlines()
     assert len(lines) <= 60
     assert lines.count("<details>") == lines.count("</details>") == 1

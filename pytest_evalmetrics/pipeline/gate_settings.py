@@ -15,7 +15,7 @@ from pytest_evalmetrics.spec import BaselineSpec, Benchmark, metric_names
 from pytest_evalmetrics.spec.gate_keys import OwnRule
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.gates import GateRule
+    from pytest_evalmetrics.gates import RegisteredRule
 
 _DEFAULT_RULE = RuleName.PRACTICAL
 _DEFAULT_ALPHA = 0.01
@@ -97,8 +97,8 @@ def rule_of(
     return structs.replace(
         settings,
         own_name=str(keys.rule),
-        own_bound=getattr(own, "bound", ""),
-        own_tests=getattr(own, "tests", False),
+        own_bound=own.bound,
+        own_tests=own.tests,
     )
 
 
@@ -122,7 +122,7 @@ def judged_direction(benchmark: Benchmark, name: str) -> Direction:
 # -- rules that are not built in -------------------------------------------------------------
 
 
-def own_rule_of(benchmark: Benchmark, name: str) -> GateRule | None:
+def own_rule_of(benchmark: Benchmark, name: str) -> RegisteredRule | None:
     """Make the rule of a metric if it is not built in."""
     spec = settings_of(benchmark).gate_of(name).rule
     if not isinstance(spec, OwnRule):

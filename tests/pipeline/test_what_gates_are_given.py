@@ -1,0 +1,137 @@
+"""What the comparison of agents gives to the gates, and what stands in their reasons."""
+
+import pytest
+from stages.making import against, benchmark, given, load, write_rows
+
+from pytest_evalmetrics import gates
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.gates.sequential import Look
+from pytest_evalmetrics.model.estimates import Estimate
+from pytest_evalmetrics.model.reasons import (
+    CannotFail,
+    MeasuredBy,
+    MeasurementChange,
+    Unpassable,
+)
+from pytest_evalmetrics.model.verdicts import Acceptance
+from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts
+from pytest_evalmetrics.pipeline.comparing import ComparisonTerms, compare_agents
+from pytest_evalmetrics.pipeline.judging import judge_comparisons
+from pytest_evalmetrics.pipeline.measurement_changes import touches
+from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
+from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.spec.sources import Rounds
+
+
+def compared(asked):
+    """Pair the agents of `new.jsonl` with those of the benchmark's reference."""
+    rows, loaded = load(asked)
+    reduced = reduce_agents(
+        loaded, rows, Hooks(), quarantined=frozenset(), names_tasks=False
+    )
+    terms = ComparisonTerms(
+        benchmark=loaded.benchmark,
+        plan=loaded.plan,
+        reference=reference_of(loaded.benchmark, loaded.plan, None),
+    )
+    return terms, compare_agents(terms, reduced.gated)
+
+
+# -- regressions -----------------------------------------------------------------------------
+
+
+def test_the_metrics_of_an_interim_look_are_judged_at_the_level_of_the_look(
+    tmp_path, monkeypatch
+):
+    write_rows(tmp_path, "old.jsonl", [[1, 0]] * 3)
+    write_rows(tmp_path, "new.jsonl", [[1, 0]] * 3)
+    terms, comparisons = compared(
+        benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    )
+    settings = []
+    judge = gates.check_regression
+
+    def check_regression(gated, **keywords):
+        settings.append(keywords)
+        return judge(gated, **keywords)
+
+    monkeypatch.setattr(gates, "check_regression", check_regression)
+    look = Look(rollouts=(1, 2), at=0)
+    judge_comparisons(terms, comparisons, benchmarks=3, look=look)
+    (keywords,) = settings
+    assert keywords["look"] is look
+    assert keywords["benchmarks"] == 3
+    assert keywords["acceptance"] is Acceptance.OTHER_RUN
+
+
+def test_single_tasks_of_several_agents_are_those_of_an_agent_each(tmp_path):
+    for agent in ("a", "b"):
+        write_rows(tmp_path, "old.jsonl", [[1, 0], [1, 1]], agent=agent)
+        write_rows(tmp_path, "new.jsonl", [[1, 0], [1, 1]], agent=agent)
+    _, comparisons = compared(
+        benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    )
+    assert [one.tasks.agent for one in comparisons] == ["a", "b"]
+
+
+def test_a_rate_that_should_fall_is_at_worst_1(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 9 + [[0]])
+    write_rows(tmp_path, "new.jsonl", [[1]] * 10)
+    rest = ", rule: absolute, direction: lower, max_drop: 0.2"
+    keys = f"metrics: [mean_reward]\n{against(rest=rest)}"
+    _, (comparison,) = compared(benchmark(tmp_path, keys))
+    (check,) = comparison.judgeable
+    assert check.reasons == (
+        CannotFail(
+            metric="mean_reward",
+            key="max_drop",
+            drop=0.2,
+            is_rate=False,
+            baseline=0.9,
+            worst=1,
+            largest=pytest.approx(0.1),
+        ),
+    )
+
+
+def test_a_reward_that_is_read_elsewhere_touches_what_is_computed_from_it():
+    change = MeasurementChange(
+        kind=MeasuredBy.REWARD,
+        entry="reward",
+        key="fields: tone",
+        before="a.tone",
+        now="b.tone",
+        is_reading=True,
+        scores=("tone",),
+    )
+    of_tone = Estimate("mean/tone", 1.0, 1, 1, score="tone")
+    of_reward = Estimate("mean_reward", 1.0, 1, 1, score="reward")
+    assert touches(change, of_tone, object(), reward="reward")
+    assert not touches(change, of_reward, object(), reward="reward")
+
+
+# -- tasks that are named --------------------------------------------------------------------
+
+
+def test_of_many_tasks_without_a_reward_the_first_ten_by_name_are_named(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] + [[None]] * 12)
+    keys = "metrics: [mean_reward]\nbaseline: true\n"
+    keys += "expect: {missing_reward: exclude, max_missing: 100%}"
+    checks = evaluate(given(benchmark(tmp_path, keys), updates=True)).result.checks
+    (check,) = [check for check in checks if check.name == "mean_reward"]
+    tasks = ("t1", "t10", "t11", "t12", "t2", "t3", "t4", "t5", "t6", "t7")
+    assert check.reasons[0] == Unpassable(tasks=tasks, task_count=12)
+
+
+def test_a_task_of_more_rollouts_than_the_last_look_may_be_of_another_run(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [1, 0, 1]])
+    _, loaded = load(benchmark(tmp_path, "metrics: [mean_reward]"))
+    with pytest.raises(DataError) as refused:
+        first_rollouts(loaded.table, Rounds.at(1, 1, 2))
+    assert refused.value.message == (
+        "task t1 has 3 rollouts, more than num_samples: {max: 2}"
+    )
+    assert refused.value.hint == (
+        "look for another run's rollouts in the files; or set num_samples"
+    )

@@ -23,7 +23,8 @@ from pytest_evalmetrics.compared_runs import (
     without_direction,
 )
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.model.bounds import SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts
 from pytest_evalmetrics.model.reasons import InvalidKey, LostAgent
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.evaluate import Evaluated
+    from pytest_evalmetrics.evaluation import Evaluated
     from pytest_evalmetrics.json_types import JsonObject
     from pytest_evalmetrics.model.results import BenchmarkResult, Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskId

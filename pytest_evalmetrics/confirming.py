@@ -31,7 +31,7 @@ from pytest_evalmetrics.spec import Count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, Stages
+    from pytest_evalmetrics.evaluation import Evaluated, EvaluationInput, Stages
     from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import Check

@@ -44,7 +44,7 @@ from pytest_evalmetrics.spec.sources import Rounds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput
+    from pytest_evalmetrics.evaluation import Evaluated, EvaluationInput
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power
     from pytest_evalmetrics.registry import Scope

@@ -10,7 +10,8 @@ import msgspec
 
 from pytest_evalmetrics import errors, settings
 from pytest_evalmetrics.baselines.store import Store
-from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.evaluation import Evaluated, EvaluationInput
 from pytest_evalmetrics.items.collecting import benchmarks_of, no_benchmark_file
 from pytest_evalmetrics.items.inputs import names_for
 from pytest_evalmetrics.layout import visible, visible_lines

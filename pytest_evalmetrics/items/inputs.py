@@ -13,7 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics import registry, settings
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.store import Store
-from pytest_evalmetrics.evaluate import EvaluationInput
+from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.local_code import source_hash
 from pytest_evalmetrics.pipeline.reducing import Hooks
 from pytest_evalmetrics.policy import policy_of, requires

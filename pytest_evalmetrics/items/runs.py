@@ -11,7 +11,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import errors, settings
 from pytest_evalmetrics.baselines.ages import stale_baseline
-from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
+from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.items.inputs import (
     AskedOf,
     as_asked,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_evalmetrics.baselines.store import Store
+    from pytest_evalmetrics.evaluation import Evaluated, EvaluationInput
     from pytest_evalmetrics.model.baseline import BaselineDocument
     from pytest_evalmetrics.model.notes import Note
     from pytest_evalmetrics.reports.payload import Payload

@@ -32,7 +32,7 @@ from pytest_evalmetrics.sums import reaches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.evaluate import Evaluated
+    from pytest_evalmetrics.evaluation import Evaluated
     from pytest_evalmetrics.model.comparison import ComparisonFacts
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.spec import Benchmark

@@ -14,7 +14,7 @@ from pytest_evalmetrics.spec.sources import Rounds
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_evalmetrics.evaluate import Evaluated
+    from pytest_evalmetrics.evaluation import Evaluated
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 

@@ -11,7 +11,8 @@ from stages.making import no_scoring
 from pytest_evalmetrics.behaviour.columns import texts_of
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import DataError, RegistryError
-from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.model.behaviour import (
     AnswerDistance,
     BehaviourFacts,

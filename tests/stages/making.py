@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.evaluate import EvaluationInput
+from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.pipeline import loading
 
 FIELDS = "{task: task, sample: sample, agent: agent}"

@@ -4,7 +4,8 @@ import json
 from contextlib import nullcontext
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.reports.payload import rollout_lines
 from pytest_evalmetrics.scoring.transport import (
     Journal,

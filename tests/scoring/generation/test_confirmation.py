@@ -14,7 +14,7 @@ from pytest_evalmetrics import confirming
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.confirming import tasks_to_draw, with_confirmation
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.evaluate import EvaluationInput
+from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound
 from pytest_evalmetrics.model.reasons import Confirmation, FirstRun
 from pytest_evalmetrics.model.results import Check

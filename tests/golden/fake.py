@@ -19,6 +19,8 @@ class Fake:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # head and body are sent apart: the body would wait 40 ms for the head to be acknowledged
+            disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
                 text = self.rfile.read(

@@ -128,6 +128,8 @@ def answer_ragas(asked):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # head and body are sent apart: the body would wait 40 ms for the head to be acknowledged
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass

@@ -20,4 +20,4 @@ def words_of(name: str) -> tuple[str, ...]:
 
 def last_part(path: str) -> str:
     """Return the last key of a dotted path."""
-    return path.rsplit(".", 1)[-1]
+    return path.rpartition(".")[2]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from pytest_evalmetrics import confirming
 from pytest_evalmetrics.items import calibration, collecting, inputs, plan, runs, turns
 from pytest_evalmetrics.items.collecting import BenchmarkItem
 from pytest_evalmetrics.items.inputs import AskedOf, names_for
@@ -227,6 +228,20 @@ def test_names_of_a_test_are_those_of_its_folder_and_of_the_file_that_it_runs(it
     assert scope.root == Path("/root")
     assert {"/evals", "/evals/deep"} <= scope._folders
     assert "/evals/deep" not in names_for(item)._folders
+
+
+def test_a_gate_that_confirms_is_evaluated_with_a_confirmation(monkeypatch):
+    monkeypatch.setattr(confirming, "with_confirmation", lambda given: ("again", given))
+    spec = SimpleNamespace(num_samples=4, baseline=SimpleNamespace(confirm=True))
+    given = SimpleNamespace(benchmark=SimpleNamespace(spec=spec), updates=False)
+    assert runs._in_its_rounds(given) == ("again", given)
+
+
+def test_a_baseline_is_recorded_without_a_confirmation(monkeypatch):
+    monkeypatch.setattr(runs, "evaluate", lambda given: ("once", given))
+    spec = SimpleNamespace(num_samples=4, baseline=SimpleNamespace(confirm=True))
+    given = SimpleNamespace(benchmark=SimpleNamespace(spec=spec), updates=True)
+    assert runs._in_its_rounds(given) == ("once", given)
 
 
 # -- engines and budgets ---------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What scorers saw of rows, what measures them, and what is found without an answer."""
 
+import gzip
 import json
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from pytest_evalmetrics.pipeline.behaving import _tasks_of
 from pytest_evalmetrics.pipeline.gate_settings import plan_of
 from pytest_evalmetrics.pipeline.judging import _at_worst
 from pytest_evalmetrics.pipeline.measurement import measurement_of
+from pytest_evalmetrics.pipeline.measuring import kept_rows_of
 from pytest_evalmetrics.pipeline.power import power_of
 from pytest_evalmetrics.pipeline.preflight import count_problems
 from pytest_evalmetrics.pipeline.reducing import AgentRun
@@ -208,3 +210,17 @@ def test_at_worst_each_reward_is_at_the_end_of_its_range_or_far_beyond(
     )
     rewards = _at_worst(run, gated).table.scores["reward"]
     np.testing.assert_equal(rewards, [worst, np.nan, worst])
+
+
+def test_the_texts_of_a_baseline_are_those_of_the_fields_of_its_file(tmp_path):
+    keys = "metrics: [mean_reward]\nbaseline: {answers: true}"
+    write_rows(tmp_path, "new.jsonl", [[1]], asked=["Why?"], said=["So."])
+    text = benchmark(tmp_path, keys).file.read_text(encoding="utf-8")
+    fields = "{task: task, sample: sample, agent: agent, prompt: asked, answer: said}"
+    before = text.partition("fields: ")[2].partition("}")[0]
+    (tmp_path / "b.bench.yaml").write_text(text.replace(f"{before}}}", fields))
+    (asked,) = load_benchmarks(tmp_path / "b.bench.yaml", shown="b.bench.yaml")
+    rows, loaded = load(asked)
+    kept = kept_rows_of(loaded, rows, has_files=True)
+    (line,) = gzip.decompress(kept.data).splitlines()
+    assert json.loads(line)["item"] == {"prompt": "Why?", "response": "So."}

@@ -1,5 +1,7 @@
 """What the comparison of agents gives to the gates, and what stands in their reasons."""
 
+from types import SimpleNamespace
+
 import pytest
 from stages.making import against, benchmark, given, load, write_rows
 
@@ -14,13 +16,16 @@ from pytest_evalmetrics.model.reasons import (
     MeasurementChange,
     Unpassable,
 )
-from pytest_evalmetrics.model.verdicts import Acceptance
+from pytest_evalmetrics.model.rollout_table import TaskRewards
+from pytest_evalmetrics.model.verdicts import Acceptance, Direction
 from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts
 from pytest_evalmetrics.pipeline.comparing import ComparisonTerms, compare_agents
 from pytest_evalmetrics.pipeline.judging import judge_comparisons
 from pytest_evalmetrics.pipeline.measurement_changes import touches
+from pytest_evalmetrics.pipeline.power import _worst_value
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.pipeline.separators import separators
 from pytest_evalmetrics.spec.sources import Rounds
 
 
@@ -135,3 +140,43 @@ def test_a_task_of_more_rollouts_than_the_last_look_may_be_of_another_run(tmp_pa
     assert refused.value.hint == (
         "look for another run's rollouts in the files; or set num_samples"
     )
+
+
+# -- plans -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rewards", "direction", "worst"),
+    [
+        ([0, 0.5], Direction.HIGHER, 0),
+        ([0.25, 1], Direction.HIGHER, 0),
+        ([0, 0.5], Direction.LOWER, 1),
+        ([-1, 0.5], Direction.HIGHER, -1),
+        ([0.5, 3], Direction.LOWER, 3),
+    ],
+)
+def test_the_worst_reward_is_the_end_of_a_rate_or_what_was_seen(
+    rewards, direction, worst
+):
+    rule = SimpleNamespace(sign=direction.sign)
+    assert _worst_value(TaskRewards.from_lists([rewards]), rule) == worst
+
+
+# -- what separates tasks --------------------------------------------------------------------
+
+WORSE = frozenset(range(6))
+
+
+def test_one_of_a_field_s_values_that_the_same_tasks_have_is_enough():
+    groups = {("tag", "a"): WORSE, ("tag", "b"): WORSE, ("level", "hard"): WORSE}
+    found = separators(groups, worse=WORSE, tasks=30)
+    assert [(one.field, one.value) for one in found] == [
+        ("level", "hard"),
+        ("tag", "a"),
+    ]
+
+
+def test_five_values_at_most_separate_tasks():
+    groups = {(name, "x"): WORSE for name in "abcdefg"}
+    found = separators(groups, worse=WORSE, tasks=30)
+    assert [one.field for one in found] == ["a", "b", "c", "d", "e"]

@@ -9,6 +9,7 @@ from pytest_evalmetrics import gates
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.gates.sequential import Look
+from pytest_evalmetrics.model.changes import ThresholdChanged
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
@@ -21,10 +22,10 @@ from pytest_evalmetrics.model.verdicts import Acceptance, Direction
 from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts
 from pytest_evalmetrics.pipeline.comparing import ComparisonTerms, compare_agents
 from pytest_evalmetrics.pipeline.judging import judge_comparisons
-from pytest_evalmetrics.pipeline.measurement_changes import touches
+from pytest_evalmetrics.pipeline.measurement_changes import changed_gates, touches
 from pytest_evalmetrics.pipeline.power import _worst_value
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
-from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.pipeline.references import Reference, reference_of
 from pytest_evalmetrics.pipeline.separators import separators
 from pytest_evalmetrics.spec.sources import Rounds
 
@@ -180,3 +181,19 @@ def test_five_values_at_most_separate_tasks():
     groups = {(name, "x"): WORSE for name in "abcdefg"}
     found = separators(groups, worse=WORSE, tasks=30)
     assert [one.field for one in found] == ["a", "b", "c", "d", "e"]
+
+
+# -- gates that changed ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        ({}, {"quality": ">= 0.4"}, ThresholdChanged("quality", "none", ">= 0.4")),
+        ({"quality": ">= 0.4"}, {}, ThresholdChanged("quality", ">= 0.4", "none")),
+    ],
+)
+def test_a_threshold_that_comes_or_goes_is_a_change(before, now, change):
+    of_baseline = {"metrics": [], "thresholds": before}
+    of_run = {"metrics": [], "thresholds": now}
+    assert list(changed_gates(of_baseline, of_run, Reference())) == [change]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evalmetrics.errors import RegistryError
 from pytest_evalmetrics.registry import Registry, Scope, origin, same
 
 
@@ -95,3 +96,9 @@ def test_the_same_thing_in_place_of_a_built_in_one_is_not_noted(things):
     with Scope(Path()) as scope:
         assert things.find("one").target is Plain
     assert scope.notes == {}
+
+
+def test_several_names_in_one_are_refused_as_one_that_is_not_there(things):
+    with pytest.raises(RegistryError) as refused:
+        things.find("one,two")
+    assert refused.value.message == "there is no thing 'one,two'"

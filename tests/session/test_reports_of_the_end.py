@@ -11,6 +11,7 @@ from pytest_evalmetrics.errors import ArtifactError, DataError, RegistryError
 from pytest_evalmetrics.reports import reporters
 from pytest_evalmetrics.session import beside_syrupy, evaluation_session, workers
 from pytest_evalmetrics.session.evaluation_session import EvaluationSession
+from pytest_evalmetrics.session.terminal import TerminalHooks
 
 OK = pytest.ExitCode.OK
 FAILED = pytest.ExitCode.TESTS_FAILED
@@ -206,3 +207,20 @@ def test_a_folder_of_workers_that_was_never_made_is_removed_without_an_error(tmp
     folder = tmp_path / "gone"
     workers.remove_shared_folder(SimpleNamespace(stash={workers._FOLDER: folder}))
     assert not Path(folder).exists()
+
+
+# -- lines -----------------------------------------------------------------------------------
+
+
+def test_lines_of_the_section_fit_the_terminal(pytestconfig, monkeypatch):
+    hooks = TerminalHooks(pytestconfig, list)
+    monkeypatch.setattr(hooks, "width", lambda: 20)
+    hooks.add_lines(["one two three four five six"], "red")
+    assert hooks._lines == [("one two three four", "red"), ("      five six", "red")]
+
+
+def test_lines_of_a_log_are_as_long_as_they_are(pytestconfig, monkeypatch):
+    hooks = TerminalHooks(pytestconfig, list)
+    monkeypatch.setattr(hooks, "width", lambda: None)
+    hooks.add_lines(["one two three four five six"])
+    assert hooks._lines == [("one two three four five six", None)]

@@ -1,15 +1,19 @@
 """`behaviour:` in benchmark files, from rows to what a run says."""
 
 import json
-import subprocess
 import sys
+from fnmatch import fnmatch
 from textwrap import dedent
 
 import numpy as np
 import pytest
 from behaviour.making import CITY, row, run, table_of
+from evaluated import evaluated
+from forked import completed
 from msgspec import structs
 
+from pytest_evalmetrics.errors import ConfigError
+from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.pipeline import behaving
 
 BENCH = """
@@ -33,19 +37,22 @@ def agent(project):
         project.rows("old.jsonl", before)
         project.rows("runs.jsonl", now)
         write_bench(project, BENCH.format(behaviour=behaviour))
-        return project.run()
+        return evaluated(project)
 
     return compared
 
 
 def test_an_unchanged_agent_has_no_line(agent):
     result = agent(run(1), run(2))
-    result.assert_outcomes(passed=1)
-    assert "changed: behaviour" not in result.stdout.str()
+    assert result.passed
+    assert "changed: behaviour" not in result.text
 
 
-def test_a_changed_tool_is_named_beside_the_same_score_and_does_not_fail(agent):
-    result = agent(run(1, searches=0.2), run(2, searches=0.6))
+def test_a_changed_tool_is_named_beside_the_same_score_and_does_not_fail(project):
+    project.rows("old.jsonl", run(1, searches=0.2))
+    project.rows("runs.jsonl", run(2, searches=0.6))
+    write_bench(project, BENCH.format(behaviour="true"))
+    result = project.run()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         ["*changed: behaviour: same score; *`search` is called in * % of rollouts (*"]
@@ -57,15 +64,13 @@ def test_a_score_that_only_seems_the_same_is_not_called_so(agent):
     for one in now[:12]:
         one["reward"] = 0.0
     result = agent(run(1, searches=0.1), now)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["*changed: behaviour: no change of the score is shown; *"]
-    )
+    assert result.passed
+    result.says("*changed: behaviour: no change of the score is shown; *")
 
 
 def test_more_calls_come_first_and_are_not_said_again_as_steps(agent):
     result = agent(run(1, searches=0.2), run(2, searches=0.9, order=0.9))
-    (line,) = [line for line in result.outlines if "changed: behaviour" in line]
+    (line,) = [line for line in result.lines if "changed: behaviour" in line]
     assert "steps" not in line
     assert line.index("more tool calls") < line.index("`search` before `plan`")
     assert line.index("`search` before `plan`") < line.index("`search` is called")
@@ -73,18 +78,18 @@ def test_more_calls_come_first_and_are_not_said_again_as_steps(agent):
 
 def test_another_order_is_named_with_its_tasks(agent):
     result = agent(run(1, searches=1), run(2, searches=1, order=0.8))
-    result.stdout.fnmatch_lines(
-        [
-            "*`search` before `plan` in * % of rollouts (0 % before), more often in 4? of 40*"
-        ]
+    result.says(
+        "*`search` before `plan` in * % of rollouts (0 % before), more often in 4? of 40*"
     )
 
 
-def test_the_page_and_a_verbose_run_list_each_feature_with_its_tasks(agent, project):
-    agent(run(1, searches=0.1), run(2, searches=0.7))
+def test_the_page_and_a_verbose_run_list_each_feature_with_its_tasks(project):
+    project.rows("old.jsonl", run(1, searches=0.1))
+    project.rows("runs.jsonl", run(2, searches=0.7))
+    write_bench(project, BENCH.format(behaviour="true"))
+    result = project.run("-v")
     page = (project.path / "evalmetrics/report.html").read_text(encoding="utf-8")
     assert "behaviour: `search` is called in" in page
-    result = project.run("-v")
     result.stdout.fnmatch_lines(
         ["*behaviour: `search` is called in *, p = *; most in * (0 to 1), *"]
     )
@@ -120,41 +125,37 @@ def test_an_older_baseline_without_behaviour_is_read_and_noted(project):
     bench = BENCH.format(behaviour="false").replace("{rollouts: old.jsonl}", "true")
     write_bench(project, bench)
     project.rows("runs.jsonl", run(1))
-    project.run("--snapshot-update")
+    evaluated(project, updates=True)
     write_bench(project, bench.replace("false", "true"))
-    result = project.run()
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["*behaviour: the baseline holds none*--evalmetrics-update*"]
-    )
+    result = evaluated(project)
+    assert result.passed
+    result.says("*behaviour: the baseline holds none*--evalmetrics-update*")
 
 
 def test_a_limit_on_a_baseline_without_behaviour_is_inconclusive(project):
     bench = BENCH.format(behaviour="false").replace("{rollouts: old.jsonl}", "true")
     write_bench(project, bench)
     project.rows("runs.jsonl", run(1))
-    project.run("--snapshot-update")
+    evaluated(project, updates=True)
     write_bench(project, bench.replace("false", "{tool_calls: {max_rise: 20%}}"))
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*does not hold what its rollouts did*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("*does not hold what its rollouts did*")
 
 
 def test_a_rise_above_its_limit_fails(agent):
     result = agent(
         run(1, searches=0.1), run(2, searches=0.9), "{tool_calls: {max_rise: 20%}}"
     )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*% more tool calls (2.* to 2.*), p = *: more than the 20 % that are*"]
-    )
+    assert not result.passed
+    result.says("*% more tool calls (2.* to 2.*), p = *: more than the 20 % that are*")
 
 
 def test_a_rise_within_its_limit_passes(agent):
     result = agent(
         run(1, searches=0.1), run(2, searches=0.9), "{tool_calls: {max_rise: 60%}}"
     )
-    result.assert_outcomes(passed=1)
+    assert result.passed
 
 
 def test_an_advisory_limit_warns(agent):
@@ -163,50 +164,45 @@ def test_an_advisory_limit_warns(agent):
         run(2, searches=0.9),
         "{tool_calls: {max_rise: 20%}, tier: advisory}",
     )
-    result.assert_outcomes(passed=1, warnings=1)
+    assert result.passed
+    assert [result.verdict for result in result.results] == [Verdict.WARN]
 
 
 def test_another_order_fails_where_it_has_to_be_the_same(agent):
     result = agent(run(1, searches=1), run(2, searches=1, order=0.8), "{order: same}")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*tools are called in another order: *"])
+    assert not result.passed
+    result.says("*tools are called in another order: *")
 
 
 def test_a_forbidden_tool_fails_with_the_count_and_the_tasks(agent):
     now = run(1)
     now[5] = row(1, 1, [("delete_user", CITY)])
     result = agent(run(1), now, "{tools: {forbid: [delete_*]}}")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*1 of 160 rollouts called `delete_*`, which is forbidden: 1*"]
-    )
+    assert not result.passed
+    result.says("*1 of 160 rollouts called `delete_*`, which is forbidden: 1*")
 
 
 def test_a_share_of_rollouts_may_break_a_rule(agent):
     now = run(1)
     now[5] = row(1, 1, [("delete_user", CITY)])
     result = agent(run(1), now, "{tools: {forbid: [delete_*]}, allow: 1%}")
-    result.assert_outcomes(passed=1)
+    assert result.passed
 
 
 def test_a_required_sequence_fails_where_it_is_missing(agent):
     now = run(1)
     now[5] = row(1, 1, [("book", CITY), ("plan", CITY)])
     result = agent(run(1), now, "{sequences: {require: [[plan, book]]}}")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*1 of 160 rollouts did not call `plan`, then `book`*"]
-    )
+    assert not result.passed
+    result.says("*1 of 160 rollouts did not call `plan`, then `book`*")
 
 
 def test_a_loop_fails(agent):
     now = run(1)
     now[5] = row(1, 1, [("plan", CITY)] * 6)
     result = agent(run(1), now, "{repeats: {max: 3}}")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*1 of 160 rollouts had more than 3 repeats of one call*"]
-    )
+    assert not result.passed
+    result.says("*1 of 160 rollouts had more than 3 repeats of one call*")
 
 
 def test_a_budget_of_steps_needs_no_baseline(project):
@@ -220,9 +216,9 @@ def test_a_budget_of_steps_needs_no_baseline(project):
           behaviour: {steps: {max: 20}}
     """,
     )
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*:*: 1 of 160 rollouts had more than 20 steps: 39*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("*:*: 1 of 160 rollouts had more than 20 steps: 39*")
 
 
 def test_an_own_feature_is_compared_and_limited(project):
@@ -293,9 +289,9 @@ def test_an_unknown_feature_is_refused(project):
           behaviour: {features: [nothing]}
     """,
     )
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*there is no behaviour 'nothing'*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("*there is no behaviour 'nothing'*")
 
 
 def test_rows_without_a_transcript_are_noted_and_gate_nothing_silently(project):
@@ -309,9 +305,9 @@ def test_rows_without_a_transcript_are_noted_and_gate_nothing_silently(project):
           behaviour: {tools: {forbid: [delete_*]}}
     """,
     )
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*no rollout has a transcript that can be read*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("*no rollout has a transcript that can be read*")
 
 
 def test_a_loader_of_numbers_alone_has_no_transcripts(project):
@@ -368,26 +364,29 @@ class Numbers:
 def test_wrong_keys_are_refused_with_their_line(project, behaviour, message):
     project.rows("runs.jsonl", run(1))
     write_bench(project, BENCH.format(behaviour=behaviour))
-    result = project.run()
-    result.stdout.fnmatch_lines([message])
+    with pytest.raises(ConfigError) as refused:
+        evaluated(project)
+    assert fnmatch(
+        str(refused.value), f"*agent.bench.yaml:8: benchmark.behaviour{message}"
+    )
 
 
 def test_an_update_accepts_a_change_of_behaviour(project):
     bench = BENCH.format(behaviour="{order: same, tools: {forbid: [delete_*]}}")
     write_bench(project, bench.replace("{rollouts: old.jsonl}", "true"))
     project.rows("runs.jsonl", run(1, searches=1))
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
     project.rows("runs.jsonl", run(2, searches=1, order=0.8))
-    project.run().assert_outcomes(failed=1)
-    project.run("--snapshot-update").assert_outcomes(passed=1)
-    project.run().assert_outcomes(passed=1)
+    assert not evaluated(project).passed
+    assert evaluated(project, updates=True).passed
+    assert evaluated(project).passed
 
 
 def test_an_update_still_checks_the_rules(project):
     bench = BENCH.format(behaviour="{tools: {forbid: [search]}}")
     write_bench(project, bench.replace("{rollouts: old.jsonl}", "true"))
     project.rows("runs.jsonl", run(1, searches=1))
-    project.run("--snapshot-update").assert_outcomes(failed=1)
+    assert not evaluated(project, updates=True).passed
 
 
 # -- several runs of the baseline ------------------------------------------------------------
@@ -403,12 +402,12 @@ def test_a_shift_as_large_as_those_between_earlier_runs_is_no_finding(project):
     project.rows("runs.jsonl", run(9, searches=0.55))
     one = "[[run0.jsonl]]"
     write_bench(project, SEVERAL.format(runs=one, behaviour="true"))
-    assert "`search` is called in" in project.run().stdout.str()
+    assert "`search` is called in" in evaluated(project).text
     all_runs = str([[f"run{number}.jsonl"] for number in range(len(SHIFTS))])
     write_bench(project, SEVERAL.format(runs=all_runs, behaviour="true"))
-    result = project.run()
-    result.assert_outcomes(passed=1)
-    assert "changed: behaviour" not in result.stdout.str()
+    result = evaluated(project)
+    assert result.passed
+    assert "changed: behaviour" not in result.text
 
 
 @pytest.fixture
@@ -418,8 +417,7 @@ def several_runs(project):
     write_bench(project, bench)
     for number, searches in enumerate(SHIFTS):
         project.rows("runs.jsonl", run(number, searches=searches))
-        add_run = ["--evalmetrics-add-run"] if number else []
-        project.run("--snapshot-update", *add_run)
+        evaluated(project, updates=True, adds_run=True)
     return project
 
 
@@ -428,13 +426,11 @@ def test_a_committed_baseline_keeps_the_behaviour_of_several_runs(several_runs):
     (agent,) = json.loads(path.read_text(encoding="utf-8"))["agents"].values()
     assert len(agent["behaviour"]["earlier"]) == len(SHIFTS) - 1
     several_runs.rows("runs.jsonl", run(9, searches=0.55))
-    result = several_runs.run()
-    result.assert_outcomes(passed=1)
-    assert "changed: behaviour" not in result.stdout.str()
+    result = evaluated(several_runs)
+    assert result.passed
+    assert "changed: behaviour" not in result.text
     several_runs.rows("runs.jsonl", run(9, searches=0.2, order=1.0))
-    several_runs.run().stdout.fnmatch_lines(
-        ["*behaviour: same score; *`search` before `plan`*"]
-    )
+    evaluated(several_runs).says("*behaviour: same score; *`search` before `plan`*")
 
 
 def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(project):
@@ -450,9 +446,9 @@ def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(project):
     project.rows("runs.jsonl", run(9, answer=words[4]))
     all_runs = str([[f"run{number}.jsonl"] for number in range(4)])
     write_bench(project, SEVERAL.format(runs="[[run0.jsonl]]", behaviour="true"))
-    assert "of answers changed" in project.run().stdout.str()
+    assert "of answers changed" in evaluated(project).text
     write_bench(project, SEVERAL.format(runs=all_runs, behaviour="true"))
-    assert "of answers changed" not in project.run().stdout.str()
+    assert "of answers changed" not in evaluated(project).text
 
 
 # -- without a benchmark file ----------------------------------------------------------------
@@ -463,17 +459,11 @@ def test_compare_says_what_another_run_does_otherwise(project):
     project.rows("new.jsonl", run(2, searches=0.7))
     command = [sys.executable, "-m", "pytest_evalmetrics", "compare"]
     files = ["old.jsonl", "new.jsonl"]
-    plain = subprocess.run(
-        [*command, *files], cwd=project.path, capture_output=True, text=True, check=True
-    )
+    plain = completed([*command, *files], project.path)
+    assert plain.returncode == 0
     assert "behaviour" not in plain.stdout
-    asked = subprocess.run(
-        [*command, *files, "--behaviour"],
-        cwd=project.path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    asked = completed([*command, *files, "--behaviour"], project.path)
+    assert asked.returncode == 0
     words = " ".join(asked.stdout.split())
     assert "new.jsonl: behaviour: same score; " in words
     assert "`search` is called in" in words
@@ -482,23 +472,33 @@ def test_compare_says_what_another_run_does_otherwise(project):
 # -- very many rollouts ----------------------------------------------------------------------
 
 
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Let 600 rollouts, and the answers of 300, be the most that are compared."""
+    monkeypatch.setattr(behaving, "_MOST", 600)
+    monkeypatch.setattr(behaving, "_MOST_ANSWERS", 300)
+
+
+@pytest.mark.usefixtures("few_are_many")
 def test_very_many_rollouts_are_compared_in_the_same_part_of_their_tasks(
     agent, project
 ):
-    result = agent(run(1, tasks=3000, searches=0.2), run(2, tasks=3000, searches=0.3))
-    result.assert_outcomes(passed=1)
+    result = agent(run(1, tasks=300, searches=0.2), run(2, tasks=300, searches=0.3))
+    assert result.passed
     (facts,) = project.report()["benchmarks"][0]["behaviour"]
-    assert 1300 < facts["tasks"] < 1700
+    # half of 300, by a hash: three standard deviations are 26
+    assert 124 <= facts["tasks"] <= 176
     assert {
         change["tasks"] for change in facts["changes"] if change["kind"] == "tool"
     } == {facts["tasks"]}
-    assert facts["churn"]["tasks"] > 100
-    result.stdout.fnmatch_lines(["*of 3000 tasks are compared, chosen by a hash*"])
+    assert facts["churn"]["tasks"] > 10
+    result.says("*of 300 tasks are compared, chosen by a hash*")
 
 
+@pytest.mark.usefixtures("few_are_many")
 def test_a_small_agent_beside_a_large_one_is_compared_in_all_its_tasks(agent, project):
     def of_both(seed, searches):
-        large = run(seed, tasks=1600)
+        large = run(seed, tasks=200)
         small = run(seed, tasks=20, searches=searches)
         return [
             *({**one, "agent_ref": {"name": "large"}} for one in large),
@@ -506,16 +506,17 @@ def test_a_small_agent_beside_a_large_one_is_compared_in_all_its_tasks(agent, pr
         ]
 
     result = agent(of_both(1, 0.0), of_both(2, 1.0), "{order: same}")
-    result.assert_outcomes(passed=1)
+    assert result.passed
     large, small = project.report()["benchmarks"][0]["behaviour"]
-    assert large["tasks"] < large["of_tasks"] == 1600
+    assert large["tasks"] < large["of_tasks"] == 200
     assert small["tasks"] == small["of_tasks"] == 20
-    result.stdout.fnmatch_lines(["*changed: small: behaviour: *`search` is called in*"])
+    result.says("*changed: small: behaviour: *`search` is called in*")
 
 
+@pytest.mark.usefixtures("few_are_many")
 def test_rules_see_every_one_of_very_many_rollouts(project):
-    rows = run(1, tasks=3000)
-    for task in range(0, 3000, 100):
+    rows = run(1, tasks=300)
+    for task in range(0, 300, 100):
         rows[4 * task] = row(task, 0, [("delete_user", CITY)])
     project.rows("runs.jsonl", rows)
     write_bench(
@@ -527,9 +528,9 @@ def test_rules_see_every_one_of_very_many_rollouts(project):
           behaviour: {tools: {forbid: [delete_*]}}
         """,
     )
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*30 of 12000 rollouts called `delete_*`*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("*3 of 1200 rollouts called `delete_*`*")
 
 
 def test_tasks_are_chosen_by_their_content_where_there_is_some():

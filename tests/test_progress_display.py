@@ -102,6 +102,12 @@ def test_a_worker_of_xdist_gets_lines(config, logged):
     assert text.startswith("sums: 3/12 rows")
 
 
+@pytest.mark.parametrize("arguments", [("-q",), ("-p", "no:terminal")])
+def test_a_quiet_run_and_one_without_a_reporter_get_lines(config, logged, arguments):
+    _, text = logged(config(*arguments), progress())
+    assert text.startswith("sums: 3/12 rows")
+
+
 def test_a_long_line_of_a_log_is_not_cut(config, logged):
     _, text = logged(config(), progress(label="x" * 200))
     assert text.startswith("x" * 200)

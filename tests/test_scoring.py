@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import SharedProject
 from forked import Run
 from pseudo_terminal import sent_to_terminal
 from scoring.transport.conftest import Server
@@ -35,11 +35,11 @@ def _endpoint():
     endpoint.kill()
 
 
-class Scored(Project):
+class Scored(SharedProject):
     """A project with one scored benchmark."""
 
-    def __init__(self, pytester, endpoint):
-        super().__init__(pytester)
+    def __init__(self, path, endpoint):
+        super().__init__(path)
         self.endpoint = endpoint
 
     def data(self, *rows):
@@ -79,26 +79,27 @@ class Scored(Project):
 @pytest.fixture
 def scored(pytester, _endpoint):
     _endpoint.forget()
-    return Scored(pytester, _endpoint)
+    return Scored(pytester.path, _endpoint)
 
 
-@pytest.fixture
-def failing(scored):
+@pytest.fixture(scope="module")
+def failing(_endpoint, tmp_path_factory):
     """A project whose endpoint fails 25 of 27 rows in four ways; the last row lacks a column."""
+    failing = Scored(tmp_path_factory.mktemp("failing"), _endpoint)
     modes = ["nan", "html", "500", "close", None, "html", None, *["html"] * 20]
     rows = [{"score": 1, "mode": mode} for mode in modes]
-    scored.data(*rows, {"other": 1})
-    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
-    return scored
+    failing.data(*rows, {"other": 1})
+    failing.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
+    failing.result = failing.run()
+    return failing
 
 
 KINDS = {"html": 22, "closed": 1, "http-500": 1, "not-finite": 1, "template": 1}
 
 
 def test_failed_rows_are_grouped_by_their_kind(failing):
-    result = failing.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
+    failing.result.assert_outcomes(failed=1)
+    failing.result.stdout.fnmatch_lines(
         [
             "26 of 28 rows have no accuracy:",
             "  22 (html), such as data.jsonl:2: POST http*HTML page*",
@@ -116,7 +117,6 @@ def test_failed_rows_are_grouped_by_their_kind(failing):
 
 
 def test_the_rows_between_failed_ones_are_scored(failing):
-    failing.run()
     rows = failing.row_scores()
     assert [row["scores"]["accuracy"] for row in rows[:7]] == [None] * 4 + [1, None, 1]
     (error,) = rows[2]["errors"]
@@ -124,7 +124,6 @@ def test_the_rows_between_failed_ones_are_scored(failing):
 
 
 def test_the_report_counts_failed_rows_and_shows_the_first_of_them(failing):
-    failing.run()
     (entry,) = failing.report()["benchmarks"]
     (failed,) = entry["failed_rows"]
     assert (failed["scorer"], failed["scores"]) == ("remote", ["accuracy"])
@@ -265,45 +264,70 @@ def test_refresh_no_journal_and_clear(scored):
     first = scored.endpoint.earlier
     for args, score in (
         ((), 1),
-        (("--evalmetrics-no-journal",), 2),
-        (("-o", f"{mode}off"), 3),
+        (("-o", f"{mode}off"), 2),
         ((), 1),  # it was not touched
-        (("--evalmetrics-refresh", "-o", f"{mode}replay"), 4),
-        ((), 4),  # it was replaced
-        (("-o", f"{mode}replay"), 4),
-        (("--evalmetrics-journal-clear",), 5),
+        (("--evalmetrics-refresh", "-o", f"{mode}replay"), 3),
+        (("-o", f"{mode}replay"), 3),  # it was replaced
+        (("--evalmetrics-journal-clear",), 4),
     ):
         result = scored.run(*args)
         assert scored.row_scores()[0]["scores"]["accuracy"] == first + score, args
     result.stdout.fnmatch_lines(["journal: emptied, 1 answer dropped"])
-    result = scored.run("--evalmetrics-replay", "--evalmetrics-refresh")
-    result.stderr.fnmatch_lines(
-        ["*--evalmetrics-replay and --evalmetrics-refresh contradict*"]
-    )
 
 
 # -- interrupted, broken, at once -------------------------------------------------------------
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-@pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
-def test_an_interrupted_run_ends_with_the_same_report(scored, number):
+@pytest.fixture
+def waiting(scored):
+    """A run of 40 calls that waits for two of them, with 12 answers so far."""
+    scored.endpoint.seen("?hold")
+    held = scored.endpoint.earlier + 12
     scored.data(*({"score": n / 40} for n in range(40)))
     scored.bench(
-        "params: {parallelism: 2}\nmetrics: mean_reward", path="/score?latency=0.03"
+        "params: {parallelism: 2}\nmetrics: mean_reward", path=f"/score?held={held}"
     )
     with (scored.path / "out").open("wb") as out:
-        first = Run([sys.executable, "-mpytest"], scored.path, os.environ, out, out)
-        first.wait_until(lambda: scored.endpoint.posts >= 12)
-        os.kill(first.pid, getattr(signal, number))
-        assert first.wait(timeout=60) != 0
-    assert "INTERNALERROR" not in (scored.path / "out").read_text()
+        run = Run([sys.executable, "-mpytest"], scored.path, os.environ, out, out)
+    run.wait_until(lambda: scored.endpoint.posts == 14)
+    yield run
+    run.kill()
+
+
+def resumed(scored):
+    """Run again; return the artifacts, and how many calls both runs made."""
     scored.run().assert_outcomes(passed=1)
-    resumed = scored.artifacts()
-    # a kill may lose calls in flight, and what was not on the disk yet
-    assert scored.endpoint.posts <= 40 + (0 if number == "SIGINT" else 2 + 8)
+    return scored.artifacts(), scored.endpoint.posts
+
+
+def from_the_beginning(scored):
+    """Return the artifacts of a run that makes all calls."""
     scored.run("--evalmetrics-refresh").assert_outcomes(passed=1)
-    assert scored.artifacts() == resumed
+    return scored.artifacts()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+def test_a_run_that_was_interrupted_goes_on_and_pays_for_no_call_twice(scored, waiting):
+    out = scored.path / "out"
+    os.kill(waiting.pid, signal.SIGINT)
+    waiting.wait_until(lambda: "waiting up to 10 s for 2 calls" in out.read_text())
+    scored.endpoint.seen("?release")
+    assert waiting.wait(timeout=60) == pytest.ExitCode.INTERRUPTED
+    assert "INTERNALERROR" not in out.read_text()
+    artifacts, calls = resumed(scored)
+    assert calls == 40
+    assert from_the_beginning(scored) == artifacts
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+def test_a_run_that_was_killed_goes_on_from_what_was_written(scored, waiting):
+    os.kill(waiting.pid, signal.SIGKILL)
+    assert waiting.wait(timeout=60) == -signal.SIGKILL
+    scored.endpoint.seen("?release")
+    artifacts, calls = resumed(scored)
+    # it may lose calls in flight, and what was not on the disk yet
+    assert calls <= 40 + 2 + 8
+    assert from_the_beginning(scored) == artifacts
 
 
 @pytest.mark.parametrize("damage", ["emptied", "a folder"])
@@ -396,12 +420,32 @@ class Explains:
 """
 
 
-def test_a_request_is_written_with_its_answer(scored):
-    scored.data({"score": 0.5, "text": "für \U0001f600"})
-    scored.bench("metrics: mean_reward")
-    scored.run().assert_outcomes(passed=1)
-    (row,) = scored.row_scores()
-    assert row["requests"] == [
+LONG_WITH_KEY = "x" * 3950 + "sesame-opens" + "y" * 9000
+
+
+@pytest.fixture(scope="module")
+def requests(_endpoint, tmp_path_factory):
+    """What row_scores.jsonl says that each of five rows asked, with a key in one of them."""
+    asking = Scored(tmp_path_factory.mktemp("asking"), _endpoint)
+    asking.data(
+        {"score": 0.5, "text": "für \U0001f600"},
+        {"score": "bad", "text": ""},
+        {"text": "no score"},
+        {"score": 1, "text": "\ud800", "mode": "html"},
+        {"score": 1, "text": LONG_WITH_KEY},
+    )
+    asking.bench(
+        "expect: {max_missing: 60%}\nmetrics: mean_reward",
+        more="api_key_secret: my-key",
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_KEY", "sesame-opens")
+        asking.run().assert_outcomes(passed=1)
+    return [row["requests"] for row in asking.row_scores()]
+
+
+def test_a_request_is_written_with_its_answer(requests):
+    assert requests[0] == [
         {
             "request": '{"score":0.5,"mode":null,"text":"für \U0001f600"}',
             "answer": '{"result":{"score":0.5}}',
@@ -409,62 +453,53 @@ def test_a_request_is_written_with_its_answer(scored):
     ]
 
 
-def test_a_request_of_a_failed_row_is_written_too(scored):
-    scored.data({"score": 1, "text": "good"}, {"score": "bad", "text": ""})
-    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward")
-    scored.run().assert_outcomes(passed=1)
-    failed = scored.row_scores()[1]
-    assert failed["requests"][0]["answer"] == '{"result":{"score":"bad"}}'
+def test_a_request_of_a_failed_row_is_written_too(requests):
+    assert requests[1][0]["answer"] == '{"result":{"score":"bad"}}'
 
 
-def test_a_row_that_nothing_was_asked_for_has_no_request(scored):
-    scored.data({"score": 1, "text": "good"}, {"text": "no score"})
-    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward")
-    scored.run().assert_outcomes(passed=1)
-    assert scored.row_scores()[1]["requests"] == []
+def test_a_row_that_nothing_was_asked_for_has_no_request(requests):
+    assert requests[2] == []
 
 
-def test_a_request_that_got_no_json_is_written_without_an_answer(scored):
-    scored.data(
-        {"score": 1, "text": "good"}, {"score": 1, "text": "\ud800", "mode": "html"}
-    )
-    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward")
-    scored.run().assert_outcomes(passed=1)
-    assert scored.row_scores()[1]["requests"] == [
+def test_a_request_that_got_no_json_is_written_without_an_answer(requests):
+    assert requests[3] == [
         {"request": '{"score":1,"mode":"html","text":"\\ud800"}', "answer": None}
     ]
 
 
-LONG_WITH_KEY = "x" * 3950 + "sesame-opens" + "y" * 9000
-
-
-def test_a_long_request_is_cut_after_its_secret_is_hidden(scored, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "sesame-opens")
-    scored.data({"score": 1, "text": LONG_WITH_KEY})
-    scored.bench("metrics: mean_reward", more="api_key_secret: my-key")
-    scored.run().assert_outcomes(passed=1)
-    (long,) = scored.row_scores()[0]["requests"]
+def test_a_long_request_is_cut_after_its_secret_is_hidden(requests):
+    (long,) = requests[4]
     written, mark = long["request"].split("…")
     assert len(written) == 4000
     assert "***" in written
     assert re.fullmatch(r" \(of \d+ characters\)", mark)
 
 
-@pytest.fixture
-def explained(scored, monkeypatch):
+@pytest.fixture(scope="module")
+def explained(_endpoint, tmp_path_factory):
     """Rows that a scorer explains, among them one without a reason and a long one with a key."""
-    monkeypatch.setenv("MY_KEY", "sesame-opens")
-    scored.data(
+    explained = Scored(tmp_path_factory.mktemp("explained"), _endpoint)
+    explained.data(
         {"text": "für \U0001f600"},
         {"text": LONG_WITH_KEY},
         {"text": ""},
         {"text": "\ud800"},
     )
-    scored.write("conftest.py", EXPLAINS)
-    explains = f"    - {{type: explains, url: '{scored.endpoint.at('/score')}'}}\n"
-    scored.bench("metrics: mean_reward", scorer=explains)
-    scored.run().assert_outcomes(passed=1)
-    return scored
+    explained.write("conftest.py", EXPLAINS)
+    explains = f"    - {{type: explains, url: '{_endpoint.at('/score')}'}}\n"
+    explained.bench("metrics: mean_reward", scorer=explains)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_KEY", "sesame-opens")
+        explained.run().assert_outcomes(passed=1)
+    return explained
+
+
+@pytest.fixture
+def explained_again(explained, tmp_path, monkeypatch):
+    """A copy of the project with what its first run left, for a second run."""
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    folder = shutil.copytree(explained.path, tmp_path / "copy")
+    return Scored(folder, explained.endpoint)
 
 
 def test_the_reason_of_a_score_is_written_with_the_row(explained):
@@ -484,16 +519,14 @@ def test_artifacts_hold_no_secret(explained):
         assert b"sesame" not in data
 
 
-def test_a_worker_writes_the_same_artifacts(explained):
-    first = explained.artifacts()
-    explained.run("-n1")
-    assert explained.artifacts() == first
+def test_a_worker_writes_the_same_artifacts(explained, explained_again):
+    explained_again.run("-n1").assert_outcomes(passed=1)
+    assert explained_again.artifacts() == explained.artifacts()
 
 
-def test_a_run_without_a_journal_writes_the_same_rows(explained):
-    first = explained.artifacts()
-    explained.run("--evalmetrics-no-journal")
-    assert explained.artifacts()[1] == first[1]
+def test_a_run_without_a_journal_writes_the_same_rows(explained, explained_again):
+    explained_again.run("--evalmetrics-no-journal").assert_outcomes(passed=1)
+    assert explained_again.row_scores() == explained.row_scores()
 
 
 HINTS = """
@@ -553,28 +586,27 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(scored):
 # -- progress ---------------------------------------------------------------------------------
 
 
-# no test waits for 30 seconds: a line comes ten times a second
+# no test waits for 30 seconds: a line comes twenty times a second
 OFTEN = """
 from pytest_evalmetrics import progress_display
 
-progress_display.LOG_S = 0.1
+progress_display.LOG_S = 0.05
 progress_display.BAR_S = 0.01
 """
-WITHOUT_RICH = "import sys; sys.modules['rich'] = None"
 
 
 @pytest.fixture
 def slow(scored):
-    """A benchmark of twelve calls, one after the other, that take most of a second."""
+    """A benchmark of twelve calls, one after the other, that take most of half a second."""
     scored.data(*({"score": 1} for _ in range(12)))
     scored.write("conftest.py", OFTEN)
     scored.bench(
-        "params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.05"
+        "params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.03"
     )
     return scored
 
 
-@pytest.mark.parametrize("options", [(), ("-q",), ("-n", "1")])
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
 def test_a_log_gets_a_line_now_and_then_on_stderr(slow, options):
     result = slow.run(*options)
     result.assert_outcomes(passed=1)
@@ -588,53 +620,23 @@ def test_a_log_gets_a_line_now_and_then_on_stderr(slow, options):
     assert "/12 rows" not in result.stdout.str()
 
 
-def test_without_a_reporter_a_line_comes_too(slow):
-    result = slow.run("-p", "no:terminal")
-    assert any(line.startswith("scored: ") for line in result.stderr.lines)
-
-
-def frames(text):
-    """Yield the states of the bar, without colours."""
-    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
-    return re.findall(r"\r\x1b\[2K([^\r\n\x1b]+)", plain)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-@pytest.mark.parametrize("script", ["", WITHOUT_RICH], ids=["rich", "no rich"])
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
-    slow.write("conftest.py", f"{script}\n{OFTEN}")
-    text = sent_to_terminal(slow.path, columns=columns)
-    states = frames(text)
+def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow):
+    text = sent_to_terminal(slow.path, columns=80)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+    states = re.findall(r"\r\x1b\[2K([^\r\n\x1b]+)", plain)
     assert len(states) > 5
-    assert all(len(state) < columns for state in states)
+    assert all(len(state) < 80 for state in states)
     assert all(state.startswith("scored ") for state in states)
-    assert ("12/12 rows (100%)" in states[-1]) == (columns > 40)
+    assert "12/12 rows (100%)" in states[-1]
     # then the cursor is where pytest left it
     assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-def test_a_terminal_without_rich_gets_a_bar_of_ascii(slow):
-    slow.write("conftest.py", f"{WITHOUT_RICH}\n{OFTEN}")
-    states = frames(sent_to_terminal(slow.path, columns=80))
-    assert "[####################]" in states[-1]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-def test_a_quiet_terminal_gets_lines_and_no_bar(slow):
-    text = sent_to_terminal(slow.path, "-q")
-    assert frames(text) == []
-    lines = [line for line in text.splitlines() if line.startswith("scored: ")]
-    assert lines[-1].startswith("scored: 12/12 rows (100%), accuracy 1 so far, ")
-    assert all(len(line) < 80 for line in lines)
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "URL"])
+@pytest.mark.parametrize("kind", ["folder", "URL"])
 def test_a_journal_is_shared_by_jobs(scored, tmp_path, kind):
     (tmp_path / "shared").mkdir()
     place = {
-        "file": str(tmp_path / "shared/calls.log"),
         "folder": f"{tmp_path / 'shared'}/",
         "URL": f"file://{tmp_path.as_posix()}/bucket/journal.jsonl.gz",
     }[kind]
@@ -663,23 +665,40 @@ def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored):
     assert scored.endpoint.posts == 1
 
 
-@pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])
-def test_a_missing_extra_is_an_error_that_names_it(scored, module, monkeypatch):
-    monkeypatch.setenv(
-        "EVALMETRICS_TESTS_SPAWN", "1"
-    )  # nothing may be imported already
-    scored.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
+@pytest.fixture
+def lacking(scored, monkeypatch):
+    """A project with two benchmarks, run in a new Python that lacks some modules."""
+    # nothing may be imported already
+    monkeypatch.setenv("EVALMETRICS_TESTS_SPAWN", "1")
     scored.data({"score": 1})
-    scored.bench()
-    bench = scored.path / "a.bench.yaml"
-    # a path of names alone needs no package, and neither does a template
-    text = bench.read_text().replace("json_path: $.", "json_path: $..")
-    bench.write_text(text.replace("item.score }}", "item.score | float }}"))
-    result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            f"INCONCLUSIVE*needs {module}*not installed*",
-            "*pip install 'pytest-evalmetrics[[]remote]'*",
-        ]
-    )
+    scored.bench(name="a.bench.yaml")
+    scored.bench(name="b.bench.yaml")
+    # a path of names alone needs no package
+    path = scored.path / "b.bench.yaml"
+    path.write_text(path.read_text().replace("json_path: $.", "json_path: $.."))
+
+    def run(*modules):
+        lacks = "".join(f"sys.modules[{module!r}] = None\n" for module in modules)
+        scored.write("conftest.py", f"import sys\n{lacks}")
+        result = scored.run()
+        result.assert_outcomes(failed=2)
+        return result
+
+    return run
+
+
+HINT = "*pip install 'pytest-evalmetrics[[]remote]'*"
+
+
+def test_what_calls_and_paths_need_is_named_where_it_is_missing(lacking):
+    result = lacking("aiohttp", "jsonpath")
+    aiohttp = "INCONCLUSIVE*needs aiohttp*not installed*"
+    jsonpath = "INCONCLUSIVE*b.bench.yaml*needs jsonpath*not installed*"
+    result.stdout.fnmatch_lines([aiohttp, HINT, jsonpath, HINT])
+
+
+def test_what_templates_need_is_named_where_it_is_missing(lacking):
+    result = lacking("jinja2")
+    a = "INCONCLUSIVE*a.bench.yaml*needs jinja2*not installed*"
+    b = "INCONCLUSIVE*b.bench.yaml*needs jinja2*not installed*"
+    result.stdout.fnmatch_lines([a, HINT, b, HINT])

@@ -143,6 +143,13 @@ def test_options_that_go_together_are_taken(configured, arguments):
             ),
         ),
         (
+            ["--evalmetrics-refresh", "--evalmetrics-replay"],
+            (
+                "--evalmetrics-replay and --evalmetrics-refresh contradict each other: give "
+                "one of them"
+            ),
+        ),
+        (
             ["--evalmetrics-reason", "better"],
             "--evalmetrics-reason needs --evalmetrics-update",
         ),

@@ -17,9 +17,8 @@ HTML = (
 )
 LOCK = threading.Lock()
 SEEN = {"posts": 0, "keys": []}
-RELEASED = (
-    threading.Event()
-)  # by a GET of `/?release`: what comes after `held` posts waits for it
+# what comes after `held` posts waits for a GET of `/?release`, also after one of `/?hold`
+RELEASED = threading.Event()
 
 
 def nat(item):
@@ -68,6 +67,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path.endswith("?release"):
             RELEASED.set()
+        if self.path.endswith("?hold"):
+            RELEASED.clear()
         with LOCK:
             self.respond(200, json.dumps(SEEN).encode())
 

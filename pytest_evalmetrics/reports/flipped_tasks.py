@@ -58,16 +58,10 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
     All have the rewards of one metric: of the first that is worse.
     """
     unmet = triage.in_turn(check_wording.unmet(result.checks))
-    # an attempt of each is shown, but not all of them: the rewards of a metric are whole
-    changes = _changes_of_passing(result)
     metric = _first_worse_metric(unmet)
-    sign = Direction.HIGHER.sign
-    if metric is not None:
-        changes |= _changes_of(result, unmet, metric.name)
-        rule = check_wording.rule_of(metric)
-        if rule is not None:
-            sign = rule.sign
+    changes = _known_changes(result, unmet, metric)
     flips = {(flip.agent, flip.task): flip for flip in result.flips}
+    sign = _sign_of(metric)
     tasks = []
     for agent, task in _worse_names(result, unmet, metric):
         change = changes.get((agent, task))
@@ -79,6 +73,28 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
     if not _keeps_answers(result):
         tasks = [structs.replace(task, was=None) for task in tasks]
     return tasks[:most]
+
+
+def _known_changes(
+    result: BenchmarkResult, unmet: Sequence[Check], metric: Check | None
+) -> dict[Key, TaskChange]:
+    """Return the changes of tasks: in the metric that is worse, else in one that holds.
+
+    An attempt of each task is shown, but not all of them: the rewards of a metric are
+    whole.
+    """
+    changes = _changes_of_passing(result)
+    if metric is not None:
+        changes |= _changes_of(result, unmet, metric.name)
+    return changes
+
+
+def _sign_of(metric: Check | None) -> float:
+    """Return which way is better in a metric: below 0 where less is."""
+    rule = None if metric is None else check_wording.rule_of(metric)
+    if rule is None:
+        return Direction.HIGHER.sign
+    return rule.sign
 
 
 def _first_worse_metric(unmet: Sequence[Check]) -> Check | None:

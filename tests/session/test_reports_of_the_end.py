@@ -32,6 +32,7 @@ class Terminal:
 def session(pytestconfig):
     """A session of a run of its own, whose terminal keeps what is printed."""
     made = EvaluationSession(pytestconfig)
+    made._is_worker = False  # whoever runs these tests
     made._terminal = Terminal()
     return made
 

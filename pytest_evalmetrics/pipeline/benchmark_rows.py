@@ -433,7 +433,7 @@ def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, Note]:
         ranked = sorted(tasks, key=order.__getitem__)
         is_drawn[ranked[: counts[group]]] = True
     note = DrawnSample(drawn=size, tasks=total)
-    if spec.by is not None and spec.by in table.categories:
+    if spec.by in table.categories:
         groups = [DrawnGroup(name, counts[name], sizes[name]) for name in members]
         note = structs.replace(note, by=spec.by, groups=tuple(groups))
     if is_drawn.all():

@@ -496,7 +496,6 @@ def _is_loss_proven(
     is_mean_reward = (
         parts is not None
         and parts.combine is None
-        and len(rewards.values) > 0
         and bool(np.allclose(parts.values, means_of(rewards)))
     )
     if not is_mean_reward or len(rewards) < _FEWEST_LOST:

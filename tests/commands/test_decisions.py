@@ -2,8 +2,10 @@
 
 import builtins
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from pytest_evalmetrics.commands import init
 from pytest_evalmetrics.errors import DataError
@@ -11,6 +13,7 @@ from pytest_evalmetrics.rollouts import survey
 from pytest_evalmetrics.rollouts.survey import Choices
 
 BASE = Path("/somewhere")
+PROMPT = "Press Enter to accept, or change one, for example: reward correct\n> "
 
 
 @pytest.fixture
@@ -20,7 +23,8 @@ def decided(monkeypatch):
     def decide(*answers, choices=None):
         left = iter(answers)
 
-        def answer(_prompt):
+        def answer(prompt):
+            assert prompt == PROMPT
             try:
                 return next(left)
             except StopIteration:
@@ -146,3 +150,86 @@ def test_a_run_that_never_finished_has_recorded_nothing(ending, capsys):
         "a.bench.yaml is written, and no baseline is recorded: change what is said above, "
         "then: pytest a.bench.yaml --evalmetrics-update\n"
     )
+
+
+# -- the run that records --------------------------------------------------------------------
+
+
+class Config:
+    """The configuration of the run that records the first baseline."""
+
+    def __init__(self, choices=None, **options):
+        self.args = ["evals"]
+        self.option = SimpleNamespace(evalmetrics_update=False, **options)
+        self.invocation_params = SimpleNamespace(dir=BASE)
+        self.registered = {}
+        self.suspended = []
+        self.pluginmanager = self
+        self._choices = choices
+
+    def getoption(self, name):
+        assert name == "evalmetrics_choices"
+        return self._choices
+
+    def get_plugin(self, name):
+        return self if name == "capturemanager" else None
+
+    def suspend(self, *, in_):
+        self.suspended.append(in_)
+
+    def register(self, plugin, name):
+        self.registered[name] = plugin
+
+
+WRITTEN = survey.WrittenBenchmark(
+    path=BASE / "a.bench.yaml", report="3 rollouts\n", open_lines=[], notes=()
+)
+
+
+def test_the_run_records_the_new_benchmark_alone_and_without_workers():
+    config = Config(dist="load", tx=["2*popen"], numprocesses=2)
+    init._run_alone(config, WRITTEN)
+    assert config.args == ["/somewhere/a.bench.yaml"]
+    assert config.option == SimpleNamespace(
+        evalmetrics_update=True, dist="no", tx=[], numprocesses=0
+    )
+
+
+def test_a_run_without_xdist_gets_no_options_of_it():
+    config = Config()
+    init._run_alone(config, WRITTEN)
+    assert config.option == SimpleNamespace(evalmetrics_update=True)
+
+
+def test_a_person_can_answer_while_pytest_captures():
+    config = Config()
+    init._give_back_stdin(config)
+    assert config.suspended == [True]
+
+
+@pytest.mark.parametrize(
+    ("choices", "adds"),
+    [
+        (None, False),
+        ('{"reward": "correct"}', False),
+        ('{"add_to_testpaths": true}', True),
+    ],
+)
+def test_testpaths_are_changed_where_that_is_asked_for(
+    monkeypatch, tmp_path, choices, adds
+):
+    collected = []
+    file = tmp_path / "a.bench.yaml"
+    file.write_text("benchmark:\n")
+    written = structs.replace(WRITTEN, path=file)
+    monkeypatch.setattr(survey, "write_benchmark", lambda *_: written)
+    monkeypatch.setattr(init, "_detectable", lambda _: "A drop of 0.1.\n")
+    monkeypatch.setattr(
+        init, "_collected", lambda *_, adds: collected.append(adds) or ""
+    )
+    config = Config(choices)
+    text, status = init.first_benchmark(config, "runs.jsonl")
+    assert collected == [adds]
+    assert text == "3 rollouts\n\na.bench.yaml:\nbenchmark:\n\n"
+    assert status is None
+    assert list(config.registered) == ["evalmetrics-init"]

@@ -155,3 +155,58 @@ def test_a_name_of_a_hook_that_is_taken_is_to_be_another(table):
 def test_a_number_that_a_hook_makes_anew_is_to_have_a_name_of_its_own():
     error = refused(chosen_keys, lambda _: {"own": 1}, {"own": 2})
     assert error.hint == "give a number that is made anew a name of its own"
+
+
+def test_a_score_that_no_rollout_has_is_refused_with_those_that_there_are(
+    planned, table
+):
+    source = SampleSource(table([[1]], tokens=[3]), "reward")
+    error = refused(source.sample, planned().names.bind("mean/tokns"))
+    assert error.message == (
+        "metric 'mean/tokns': no rollout has a score named 'tokns': "
+        "did you mean 'tokens'? scores there are: reward, tokens"
+    )
+
+
+def test_an_undefined_metric_is_an_error_with_its_reason(planned):
+    metric = planned().names.bind("mean_reward")
+    error = refused(metric.measure, TaskRewards.from_lists([[], []]))
+    assert error.message == (
+        "metric 'mean_reward' is undefined: there is no rollout with a number to compute it from"
+    )
+    assert error.hint == "an undefined metric is an error, never 0"
+
+
+def test_pairs_of_metrics_of_different_scores_are_of_their_own_numbers(planned, table):
+    plan = planned()
+    run = table([[1], [0]], tokens=[3, 4])
+    before = table([[0], [0]], tokens=[5, 6])
+    pairing = Pairing(plan, run, before, np.array([1, 1]))
+    rewards = pairing.pair(plan.names.bind("mean_reward"))
+    tokens = pairing.pair(plan.names.bind("mean/tokens"))
+    again = pairing.pair(plan.names.bind("pass@1"))
+    assert (rewards.value_baseline, rewards.value_current) == (0, 0.5)
+    assert (tokens.value_baseline, tokens.value_current) == (5.5, 3.5)
+    assert (again.value_baseline, again.value_current) == (0, 0.5)
+
+
+class Endless:
+    """A metric that returns no finite number."""
+
+    def compute(self, _task_rewards):
+        return math.inf
+
+
+def test_a_metric_that_is_not_finite_should_raise_where_it_is_not_defined(planned):
+    metric = planned().names.bind(own("Endless"))
+    error = refused(metric.measure, TaskRewards.from_lists([[1], [0]]))
+    assert "returned inf, where a finite number is expected" in error.message
+    assert error.hint == (
+        "where the metric is not defined, raise an exception that says why"
+    )
+
+
+def test_a_metric_is_estimated_under_the_name_that_it_gives_itself(reduced, table):
+    estimates = reduced(table([[1], [0]]), metrics=[own("Named")]).estimates
+    assert estimates["agreed"].value == 2
+    assert estimates[own("Named")] is estimates["agreed"]

@@ -224,3 +224,19 @@ def test_the_texts_of_a_baseline_are_those_of_the_fields_of_its_file(tmp_path):
     kept = kept_rows_of(loaded, rows, has_files=True)
     (line,) = gzip.decompress(kept.data).splitlines()
     assert json.loads(line)["item"] == {"prompt": "Why?", "response": "So."}
+
+
+def test_a_reference_model_is_part_of_the_ruler_without_keys(tmp_path):
+    fixed = {"model": {"url": "http://127.0.0.1:1/v1", "name": "fixed-s3cr3t"}}
+    keys = {"reference": fixed, "metrics": ["mean_reward/over_reference"], **MODEL}
+    read = of_data(tmp_path, scorers=[MATCH], **keys)
+    ruler = measurement_of(
+        read.spec,
+        plan_of(read),
+        [SimpleNamespace(type="exact-match", scores=("exact_match",), judges=())],
+        tools={},
+        hook="",
+        hide=lambda text: text.replace("s3cr3t", "***"),
+    )
+    assert ruler["tool reference"]["name"] == "fixed-***"
+    assert ruler["tool reference"]["scores"] == ["reference", "over_reference"]

@@ -103,3 +103,10 @@ def test_a_wrong_part_of_an_answer_is_refused_with_those_that_there_are(tried):
 def test_the_parts_of_an_answer_are_not_named_where_the_row_lacks_a_column(tried):
     (message,) = problems(tried, "{{ item.solution }}", ASKED)
     assert message.endswith("(data.jsonl:1)")
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ item.response + 1 }}", "{{ sample.output_text * 2 }}"]
+)
+def test_what_is_done_with_an_answer_that_comes_later_is_no_failure(failure, template):
+    assert failure(template, ASKED) == []

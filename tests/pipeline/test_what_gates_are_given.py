@@ -197,3 +197,23 @@ def test_a_threshold_that_comes_or_goes_is_a_change(before, now, change):
     of_baseline = {"metrics": [], "thresholds": before}
     of_run = {"metrics": [], "thresholds": now}
     assert list(changed_gates(of_baseline, of_run, Reference())) == [change]
+
+
+# -- the place of a check --------------------------------------------------------------------
+
+
+def test_a_sum_that_can_t_be_compared_is_placed_at_its_settings(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(
+        tmp_path,
+        "metrics: [sum/reward]\nbaseline:\n"
+        "  rollouts: {path: old.jsonl, fields: "
+        "{task: task, sample: sample, agent: agent}}\n"
+        "  metrics:\n"
+        "    sum/reward: {max_drop: 1}",
+    )
+    _, (comparison,) = compared(asked)
+    (check,) = comparison.judgeable
+    # the fourth line is `metrics: [sum/reward]`, the eighth the settings of the sum
+    assert check.line == 8

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from forked import completed
 
 from pytest_evalmetrics.cases.command import _EXAMPLE as CASE_EXAMPLE
 
@@ -106,24 +108,20 @@ def prepared(project):
     project.write("grades.csv", f"question_id,grade\n{cells}")
     project.write("evals/math.bench.yaml", BENCHMARK)
     project.write("trace.json", json.dumps(TRACE))
-    bin_folder = project.path / "bin"
-    bin_folder.mkdir()
-    script = bin_folder / "evalmetrics"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest_evalmetrics "$@"\n')
-    script.chmod(0o755)
     return project
 
 
-def shell(project, command):
-    path = f"{project.path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=project.path,
-        env={**os.environ, "PATH": path, "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def typed(project, example):
+    """Run an example, whose words a shell would split alike."""
+    words, _, file = example.partition(" > ")
+    program, *arguments = shlex.split(words)
+    assert program == "evalmetrics"
+    assert not set("|<>&;$`") & set(words)
+    command = [sys.executable, "-m", "pytest_evalmetrics", *arguments]
+    done = completed(command, project.path, {**os.environ, "COLUMNS": "80"})
+    if file:
+        project.write(file, done.stdout)
+    return done
 
 
 def prepare(project, name):
@@ -135,7 +133,7 @@ def prepare(project, name):
     if name == "journal":
         answers = ROOT / "examples/judge/journal.jsonl.gz"
         shutil.copy(answers, project.path / "answers.jsonl.gz")
-        shell(project, "evalmetrics journal import answers.jsonl.gz")
+        typed(project, "evalmetrics journal import answers.jsonl.gz")
     if name == "site":
         project.run("evals", "--evalmetrics-update")
         shutil.copytree(project.path / "evalmetrics", project.path / "artifacts/1")
@@ -143,16 +141,28 @@ def prepare(project, name):
         history(project)
 
 
+def git(project, *words):
+    """Run git there as somebody, and return what it prints."""
+    person = ["-c", "user.name=me", "-c", "user.email=me@example.org"]
+    branch = ["-c", "init.defaultBranch=main"]
+    command = ["git", *person, *branch, *words]
+    return subprocess.check_output(command, cwd=project.path, text=True).strip()
+
+
+def commit(project, share):
+    """Commit with the results of a run."""
+    git(project, "commit", "-q", "--allow-empty", "-m", "more")
+    name = git(project, "rev-parse", "HEAD")
+    project.rows(f"artifacts/{name}/runs.jsonl", rows(share))
+
+
 def history(project):
-    """Commit thrice; each commit has the results of its run."""
-    git = "git -c user.name=me -c user.email=me@example.org -c init.defaultBranch=main"
-    shell(project, f"git init -q && {git} commit -q --allow-empty -m one && git tag v1")
-    for share in (9, 3):
-        shell(project, f"{git} commit -q --allow-empty -m more")
-        commit = shell(project, "git rev-parse HEAD").stdout.strip()
-        project.rows(f"artifacts/{commit}/runs.jsonl", rows(share))
-    commit = shell(project, "git rev-parse v1").stdout.strip()
-    project.rows(f"artifacts/{commit}/runs.jsonl", rows(9))
+    """Commit thrice; the last run is worse."""
+    git(project, "init", "-q")
+    commit(project, 9)
+    git(project, "tag", "v1")
+    commit(project, 9)
+    commit(project, 3)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -162,7 +172,7 @@ def test_an_example_runs_as_it_is_written(prepared, name):
     written = list(examples(module.EXAMPLE))
     assert written != []
     for example in written:
-        done = shell(prepared, example)
+        done = typed(prepared, example)
         text = done.stdout + done.stderr
         assert "Traceback" not in text, text
         assert done.returncode in ((0, 1) if name in NOT_GOOD else (0,)), text
@@ -174,7 +184,7 @@ def test_an_example_runs_as_it_is_written(prepared, name):
 
 def test_the_example_of_a_case_runs_as_it_is_written(prepared):
     (example,) = examples(CASE_EXAMPLE)
-    done = shell(prepared, example)
+    done = typed(prepared, example)
     assert done.returncode == 0, done.stderr
     (row,) = (prepared.path / "cases.jsonl").read_text().splitlines()
     assert json.loads(row)["reason"] == "quoted the old price"

@@ -1,10 +1,12 @@
 """How the arguments of commands that read recorded runs are taken."""
 
+import sys
+
 import pytest
 
-from pytest_evalmetrics import compare
+from pytest_evalmetrics import commands, compare
 from pytest_evalmetrics.commands import in_pytest, main
-from pytest_evalmetrics.commands.testpaths import with_path
+from pytest_evalmetrics.commands.testpaths import add_to_testpaths, with_path
 
 
 @pytest.fixture
@@ -71,3 +73,77 @@ def test_what_is_not_said_is_left_to_the_comparison(taken, name):
 )
 def test_a_path_is_added_to_the_line_of_the_setting_alone(text, changed):
     assert with_path(text, "a.bench.yaml", is_toml=True) == changed
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "changed"),
+    [
+        ("pytest.ini", "testpaths = tests\n", "testpaths = tests a.bench.yaml\n"),
+        ("tox.ini", "testpaths = 'x'\n", "testpaths = 'x' a.bench.yaml\n"),
+        (
+            "pyproject.toml",
+            "testpaths = 'tests'\n",
+            "testpaths = 'tests a.bench.yaml'\n",
+        ),
+    ],
+)
+def test_a_configuration_file_is_changed_in_its_form(tmp_path, name, text, changed):
+    file = tmp_path / name
+    file.write_text(text)
+    assert add_to_testpaths(file, "a.bench.yaml")
+    assert file.read_text() == changed
+
+
+def test_a_configuration_file_without_the_setting_stays(tmp_path):
+    file = tmp_path / "pytest.ini"
+    file.write_text("addopts = -q\n")
+    assert not add_to_testpaths(file, "a.bench.yaml")
+    assert file.read_text() == "addopts = -q\n"
+
+
+# -- what commands say of their arguments ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["compare", "a.jsonl"], "name two runs or more"),
+        (["inspect", "a", "--label", "x"], "--label needs --to-parquet"),
+        (
+            ["compare", "a", "b", "--margin", "0"],
+            "--margin: expected a number above 0, found 0",
+        ),
+        (
+            ["init", "a", "--max-drop", "0"],
+            "--max-drop: expected a number above 0, found 0",
+        ),
+        (["journal", "export"], "export needs FILE"),
+        (["journal", "show", "a.jsonl"], "show takes no FILE"),
+    ],
+)
+def test_a_problem_is_all_that_is_said_of_arguments(capsys, arguments, problem):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert last_line == f"evalmetrics {arguments[0]}: error: {problem}"
+
+
+def test_a_command_takes_the_arguments_of_the_program(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["evalmetrics", "chekc", "more"])
+    assert main() == 2
+    assert "there is no command 'chekc'" in capsys.readouterr().err
+
+
+def test_a_command_is_answered_in_a_run_that_has_begun(monkeypatch):
+    answered = []
+
+    def answer_in(config, name, answer_with):
+        answered.append((config, name))
+        return answer_with(config)
+
+    monkeypatch.setattr(in_pytest, "answer_in", answer_in)
+    monkeypatch.setattr(
+        compare, "compare_runs", lambda given: ("", given.runs == ["a", "b"])
+    )
+    assert commands.answer_here("config", ["compare", "a", "b"]) == 1
+    assert answered == [("config", "compare")]

@@ -8,10 +8,11 @@ import pytest
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.ext import TaskRewards
-from pytest_evalmetrics.metrics import Pairing, SampleSource
+from pytest_evalmetrics.metrics import BoundMetric, Pairing, SampleSource
 from pytest_evalmetrics.metrics.builtin_metrics import Total
 from pytest_evalmetrics.metrics.hook_metrics import added_metrics, chosen_keys
 from pytest_evalmetrics.metrics.metric import place_of
+from pytest_evalmetrics.spec.metric_names import parse
 
 
 def own(name):
@@ -210,3 +211,43 @@ def test_a_metric_is_estimated_under_the_name_that_it_gives_itself(reduced, tabl
     estimates = reduced(table([[1], [0]]), metrics=[own("Named")]).estimates
     assert estimates["agreed"].value == 2
     assert estimates[own("Named")] is estimates["agreed"]
+
+
+@pytest.mark.parametrize("name", ["pass@3", "pass^3", "max@3"])
+def test_a_metric_of_k_rollouts_names_itself(planned, name):
+    assert planned().names.bind(name).target.name == name
+
+
+def test_a_breakdown_by_a_field_that_no_rollout_has_is_refused(table):
+    error = refused(SampleSource(table([[1]]), "reward").rows_by_label, "level")
+    assert error.message == "breakdown 'level': no rollout has that field"
+    assert error.hint == (
+        "name a field of the rows, such as difficulty or metadata.difficulty"
+    )
+
+
+class Words:
+    """A metric that returns a text."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def compute(self, _task_rewards):
+        return self.text
+
+
+# with its quotes a text of 78 letters has 80 characters
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("x" * 78, f"'{'x' * 78}'"), ("x" * 79, f"'{'x' * 79}...")],
+)
+def test_what_a_metric_returns_is_shown_up_to_80_characters(text, shown):
+    metric = BoundMetric(parse("words"), Words(text))
+    error = refused(metric.measure, TaskRewards.from_lists([[1], [0]]))
+    assert f"returned {shown} (str), where" in error.message
+
+
+def test_the_interval_of_rewards_that_are_all_alike_has_its_level(reduced, table):
+    data = table([[1]] * 8)
+    interval = reduced(data, metrics=["pass@1"]).estimates["pass@1"].interval
+    assert (interval.method, interval.level) == ("clopper-pearson", 0.95)

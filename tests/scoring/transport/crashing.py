@@ -10,7 +10,8 @@ from pathlib import Path
 
 from fakes import Client
 
-from pytest_evalmetrics.ext import CallError
+# `ext` would import numpy and pydantic, which no call needs, in each of these processes
+from pytest_evalmetrics.scoring.transport.wire import CallError
 
 
 def say(line):

@@ -6,7 +6,6 @@ import time
 from contextlib import closing
 from types import SimpleNamespace
 
-from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.scoring.transport import (
     Call,
     Journal,
@@ -15,10 +14,12 @@ from pytest_evalmetrics.scoring.transport import (
     run_bounded,
     written_body,
 )
+from pytest_evalmetrics.scoring.transport.endpoints import Endpoint
 from pytest_evalmetrics.scoring.transport.journal_file import JournalFile, KeptFailure
 from pytest_evalmetrics.scoring.transport.origin_state import Fault, RetryPolicy
 from pytest_evalmetrics.scoring.transport.secrets import Secret
 from pytest_evalmetrics.scoring.transport.wire import (
+    CallError,
     Clock,
     PaidAnswer,
     RawResponse,

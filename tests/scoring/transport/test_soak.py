@@ -3,7 +3,7 @@
 import pytest
 from scoring.transport.soaking import PARALLELISM, REFUSED, soak
 
-ROWS = 400
+ROWS = 250
 
 
 @pytest.fixture(scope="module")

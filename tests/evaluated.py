@@ -1,16 +1,16 @@
 """The benchmark files of a folder, evaluated in this process without a run of pytest.
 
-What a benchmark comes to, and what the terminal says of it, needs no pytest: a run of it takes
-ten times as long. Options, exit codes and files that a run writes are specified by runs.
+What a benchmark comes to, and what the terminal says of it, needs no pytest: a run of it costs
+a tenth of a second more. Options, exit codes and files that a run writes are specified by runs.
 """
 
-import json
 from contextlib import nullcontext
 
 import pytest
 
 from pytest_evalmetrics import registry
 from pytest_evalmetrics.baselines import document, files
+from pytest_evalmetrics.baselines.accepted_file import read_accepted
 from pytest_evalmetrics.baselines.several_runs import add_run
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.evaluate import evaluate
@@ -18,8 +18,10 @@ from pytest_evalmetrics.evaluation import EvaluationInput
 from pytest_evalmetrics.items.runs import failure_of
 from pytest_evalmetrics.model.results import RunReport
 from pytest_evalmetrics.reports.benchmark_lines import Reading
-from pytest_evalmetrics.reports.report_json import report_document
+from pytest_evalmetrics.reports.payload import Artifacts, payload_of, result_of
+from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
 from pytest_evalmetrics.reports.terminal import section
+from pytest_evalmetrics.run_origin import RunOrigin
 from pytest_evalmetrics.scoring.transport import (
     Journal,
     JournalMode,
@@ -84,8 +86,6 @@ class Evaluation:
 
     def __init__(self, results, verbosity):
         self.results = results
-        report = RunReport(benchmarks=tuple(results))
-        self.document = report_document(report)
         self.lines = []
         for result in results:
             failure = failure_of(result, result.id)
@@ -93,6 +93,7 @@ class Evaluation:
                 self.lines += str(failure).splitlines()
         explained = frozenset(result.id for result in results if not result.passed)
         reading = Reading(verbosity=verbosity, explained=explained)
+        report = RunReport(benchmarks=tuple(results))
         self.lines += [line for line, _ in section(report, [], reading)]
 
     @property
@@ -108,39 +109,58 @@ class Evaluation:
         pytest.LineMatcher(self.lines).fnmatch_lines(patterns)
 
 
-def evaluated(project, *, updates=False, adds_run=False, verbosity=0):
-    """Evaluate all benchmarks of a project; write the report, and baselines in an update."""
-    results = [
-        _result_of(benchmark, project.path, updates=updates, adds_run=adds_run)
+def evaluated(
+    project, *, updates=False, adds_run=False, verbosity=0, output="evalmetrics/"
+):
+    """Evaluate all benchmarks of a project; write report.json, and baselines in an update."""
+    payloads = [
+        _payload_of(benchmark, project.path, updates=updates, adds_run=adds_run)
         for file in sorted(project.path.rglob("*.bench.yaml"))
         for benchmark in load_benchmarks(file, shown=_shown(file, project.path))
     ]
-    assert results, "there is no benchmark"
-    evaluation = Evaluation(results, verbosity)
-    project.write("evalmetrics/report.json", json.dumps(evaluation.document))
-    return evaluation
+    assert payloads, "there is no benchmark"
+    results = [result_of(payload) for payload in payloads]
+    artifacts = Artifacts()
+    for result, payload in zip(results, payloads, strict=True):
+        artifacts.add(result.id, payload)
+    run = FinishedRun(
+        kept=artifacts,
+        report=RunReport(benchmarks=tuple(results)),
+        document={},
+        root=project.path,
+        origin=RunOrigin,
+        names=["report.json"],
+    )
+    write_reports(run, f"{project.path / output}/")
+    return Evaluation(results, verbosity)
 
 
 def _shown(file, root):
     return file.relative_to(root).as_posix()
 
 
-def _result_of(benchmark, root, *, updates, adds_run):
+def _payload_of(benchmark, root, *, updates, adds_run):
     spec = benchmark.spec
-    file = benchmark.file
-    is_kept = spec.baseline is not None and spec.baseline.committed
-    kept = KeptBaseline(file, spec.name, root) if is_kept else None
+    name = f"{_shown(benchmark.file, root)}::{spec.name}"
+    kept = None
+    if spec.baseline is not None and spec.baseline.committed:
+        kept = KeptBaseline(benchmark.file, spec.name, root)
     runtime = Runtime(root) if spec.runs else None
     try:
-        with registry.Scope(root, file.parent):
+        with registry.Scope(root, benchmark.file.parent):
             outcome = evaluate(
                 EvaluationInput(
                     benchmark=benchmark,
-                    item_id=f"{_shown(file, root)}::{spec.name}",
+                    item_id=name,
                     baseline=kept,
-                    updates=updates and is_kept,
+                    updates=updates and kept is not None,
                     gains_runs=adds_run,
                     runtime=runtime,
+                    accepted=tuple(
+                        level
+                        for level in read_accepted(root)
+                        if level.benchmark == name
+                    ),
                 )
             )
     finally:
@@ -148,4 +168,10 @@ def _result_of(benchmark, root, *, updates, adds_run):
             runtime.close()
     if updates and kept is not None:
         kept.write(outcome, adds_run=adds_run, keeps_runs=spec.baseline.runs)
-    return outcome.result
+    return payload_of(
+        outcome.result,
+        outcome.documents,
+        outcome.row_scores,
+        outcome.pictures,
+        folder=None,
+    )

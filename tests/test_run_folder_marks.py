@@ -1,5 +1,6 @@
 """What a run does to its folder as it starts and ends: in process, without a run of pytest."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.run_folder import RunFolder, make_folder, set_aside_of_gone
+from pytest_evalmetrics.errors import ArtifactError, BaselineError
+from pytest_evalmetrics.run_folder import (
+    RunFolder,
+    finished_report,
+    make_folder,
+    set_aside_of_gone,
+)
 from pytest_evalmetrics.run_origin import origin_of
 from pytest_evalmetrics.whole_files import remove_stale, temporary_name, write_whole
 
@@ -120,6 +126,53 @@ def test_a_file_that_no_run_writes_is_left_alone_with_a_note(place):
         f"note: {place.path / 'run.json'} names 'thesis.pdf', which is no artifact of a run: "
         "it is left alone"
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["../../victim.json", "../victim.json", "victim.json", "sub/victim.json"]
+)
+def test_a_file_is_moved_from_no_other_place(place, name):
+    state = {"run": "r1", "state": "finished", "artifacts": {name: ""}}
+    place.write("run.json", json.dumps(state))
+    victim = place.path / name
+    victim.parent.mkdir(exist_ok=True)
+    victim.write_text("precious", encoding="utf-8")
+    place.start()
+    assert victim.read_text(encoding="utf-8") == "precious"
+    assert f"names '{name}', which is no artifact of a run" in place.notes[0]
+
+
+HOST = json.dumps(socket.gethostname())
+DISTRUSTED = {
+    "a list": "[]",
+    "null": "null",
+    "no JSON": "{",
+    "other types": '{"run": 1, "state": ["running"]}',
+    "artifacts as a list": '{"run": "r", "state": "finished", "artifacts": [1]}',
+    "artifacts as null": '{"run": "r", "state": "unfinished", "artifacts": null}',
+    "a huge process": f'{{"run": "r", "state": "running", "process": 1e99, "host": {HOST}}}',
+    "a large process": '{"run": "r", "state": "running", "process": 99999999999999999999}',
+    "a process of 0": f'{{"run": "r", "state": "running", "process": 0, "host": {HOST}}}',
+    "a group of processes": f'{{"run": "r", "state": "running", "process": -1, "host": {HOST}}}',
+    "nested too deeply": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", DISTRUSTED.values(), ids=DISTRUSTED)
+def test_a_run_replaces_whatever_its_run_json_holds(place, text):
+    place.write("run.json", text)
+    folder = place.start()
+    assert place.state["process"] == os.getpid()
+    folder.finish("PASS", [], complete=True, benchmarks=set())
+    assert place.state["state"] == "finished"
+
+
+@pytest.mark.parametrize("text", DISTRUSTED.values(), ids=DISTRUSTED)
+def test_a_report_beside_any_run_json_is_taken_or_refused(place, text):
+    place.write("run.json", text)
+    report = place.write("report.json")
+    with contextlib.suppress(BaselineError):
+        assert finished_report(report, "report.json") == report
 
 
 def test_a_file_that_is_not_what_a_run_writes_is_ignored_with_a_note(place):

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from evaluated import evaluated
 
 from pytest_evalmetrics.baselines.accepted_file import read_accepted
 from pytest_evalmetrics.errors import BaselineError
@@ -23,7 +24,7 @@ def main(project):
     """A branch that is held against the report of main, where all tasks pass."""
     project.rollouts(GOOD)
     project.bench("metrics: [mean_reward]\nexpect: {tasks: 40}")
-    project.run()
+    evaluated(project)
     project.bench(
         "metrics: [mean_reward]\nexpect: {tasks: 40}\nbaseline: {report: main.json}"
     )
@@ -38,27 +39,25 @@ def publish(project):
 
 def test_a_drop_is_refused_with_the_file_that_accepts_it(main):
     main.rollouts(WORSE)
-    result = main.run()
-    assert result.ret == 1
-    assert "evalmetrics-accepted.yaml" in result.stdout.str()
+    result = evaluated(main)
+    assert not result.passed
+    assert "evalmetrics-accepted.yaml" in result.text
 
 
 def test_a_level_that_is_accepted_passes_and_is_said(main):
     main.rollouts(WORSE)
     main.write("evalmetrics-accepted.yaml", ENTRY)
-    result = main.run()
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        [
-            "*accepted by evalmetrics-accepted.yaml: mean_reward from 1 to 0.5: shorter prompt*"
-        ]
+    result = evaluated(main)
+    assert result.passed
+    result.says(
+        "*accepted by evalmetrics-accepted.yaml: mean_reward from 1 to 0.5: shorter prompt*"
     )
 
 
 def test_less_than_the_level_fails(main):
     main.rollouts(BAD)
     main.write("evalmetrics-accepted.yaml", ENTRY)
-    assert main.run().ret == 1
+    assert not evaluated(main).passed
 
 
 def test_the_change_is_honoured_once(main):
@@ -78,7 +77,7 @@ def test_the_change_is_honoured_once(main):
 def test_an_entry_for_another_benchmark_accepts_nothing(main):
     main.rollouts(WORSE)
     main.write("evalmetrics-accepted.yaml", ENTRY.replace("::math", "::maths"))
-    assert main.run().ret == 1
+    assert not evaluated(main).passed
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import xml.etree.ElementTree as ET
 
 import pytest
+from evaluated import evaluated
 
 UPDATE = "--snapshot-update"
 RECORD = "*record a new baseline with `pytest --evalmetrics-update`*"
@@ -27,7 +28,7 @@ def rows(agents, **scores):
 def recorded(project):
     project.rows("runs.jsonl", rows({"a": [1.0, 1.0, 1.0]}))
     project.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     return project
 
 
@@ -53,16 +54,16 @@ NOT_RECORDED = [
 
 
 def test_a_metric_that_needs_more_than_was_recorded_is_inconclusive(needs_more):
-    result = needs_more.run()
-    result.assert_outcomes(failed=1)
+    result = evaluated(needs_more)
+    assert not result.passed
     for reason in NOT_RECORDED:
-        result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}", f"  -> {RECORD}"])
+        result.says(f"INCONCLUSIVE *{reason}", f"  -> {RECORD}")
     assert needs_more.checks()["mean_reward"]["verdict"] == "PASS"
 
 
 def test_an_update_records_what_new_metrics_need(needs_more):
-    assert needs_more.run(UPDATE).ret == 0
-    assert needs_more.run().ret == 0
+    assert evaluated(needs_more, updates=True).passed
+    assert evaluated(needs_more).passed
 
 
 def test_an_update_shows_the_change_of_an_agent_that_was_renamed(recorded):
@@ -78,16 +79,14 @@ ALL_RIGHT = [1.0, 1.0, 1.0]
 
 def test_the_only_agent_may_be_renamed(recorded):
     recorded.rows("runs.jsonl", rows({"b": ALL_RIGHT}))
-    assert recorded.run().ret == 0
+    assert evaluated(recorded).passed
 
 
 def test_an_agent_that_was_not_recorded_is_inconclusive(recorded):
     recorded.rows("runs.jsonl", rows({"a": ALL_RIGHT, "b": ALL_RIGHT}))
-    result = recorded.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the baseline has no agent 'b': it has 'a'"]
-    )
+    result = evaluated(recorded)
+    assert not result.passed
+    result.says("INCONCLUSIVE *the baseline has no agent 'b': it has 'a'")
 
 
 def test_an_update_adds_an_agent(recorded):
@@ -103,19 +102,19 @@ def two_agents(project):
     """A project whose baseline has the agents a and b."""
     project.rows("runs.jsonl", rows({"a": ALL_RIGHT, "b": ALL_RIGHT}))
     project.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     return project
 
 
 def test_one_of_several_agents_is_not_taken_for_another(two_agents):
     two_agents.rows("runs.jsonl", rows({"a": ALL_RIGHT, "c": ALL_RIGHT}))
-    result = two_agents.run()
-    result.assert_outcomes(failed=1)
+    result = evaluated(two_agents)
+    assert not result.passed
     for reason in (
         "*the baseline has no agent 'c': it has 'a', 'b'",
         "*this run has no agent 'b'*",
     ):
-        result.stdout.fnmatch_lines([f"INCONCLUSIVE {reason}", f"  -> {RECORD}"])
+        result.says(f"INCONCLUSIVE {reason}", f"  -> {RECORD}")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ def test_an_update_drops_an_agent_where_that_is_accepted(two_agents):
 
 def test_an_update_puts_another_agent_in_the_place_of_the_only_one(recorded):
     recorded.rows("runs.jsonl", rows({"c": ALL_RIGHT}))
-    assert recorded.run(UPDATE).ret == 0
+    assert evaluated(recorded, updates=True).passed
     assert list(json.loads(recorded.baseline().read_text())["agents"]) == ["c"]
 
 

@@ -3,6 +3,9 @@
 import json
 
 import pytest
+from evaluated import evaluated
+
+from pytest_evalmetrics.model.verdicts import Verdict
 
 GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
 WORSE = [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
@@ -19,7 +22,7 @@ def main(project):
     project.rollouts(GOOD, "main/runs.jsonl")
     project.rollouts(GOOD)
     project.bench(COMMON)
-    assert project.run("--evalmetrics-output", "main/").ret == 0
+    assert evaluated(project, output="main/").passed
     return project
 
 
@@ -91,32 +94,32 @@ def test_a_report_that_does_not_hold_it(main):
         main.bench(
             f"{COMMON}baseline: {{report: main/report.json}}", f"{kind}/a.bench.yaml"
         )
-    result = main.run("-v", *BAD)
-    result.assert_outcomes(failed=len(BAD))
+    (main.path / "math.bench.yaml").unlink()
+    result = evaluated(main, verbosity=1)
+    verdicts = [result.verdict for result in result.results]
+    assert verdicts == [Verdict.INCONCLUSIVE] * len(BAD)
     for _, reason in BAD.values():
-        result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}"])
+        result.says(f"INCONCLUSIVE *{reason}")
 
 
 def test_the_file_selects_between_two_benchmarks_of_one_name(main):
     other = {"file": "other.bench.yaml", "agents": []}
     edited(main, lambda r: r["benchmarks"].append(r["benchmarks"][0] | other), "two")
     main.bench(f"{COMMON}baseline: {{report: two/main/report.json}}")
-    assert main.run().ret == 0
+    assert evaluated(main).passed
 
 
 def test_an_earlier_run_that_is_not_complete_is_no_baseline(project):
     project.rollouts(GOOD[:3])
     project.bench("metrics: [pass@1]\nexpect: {tasks: 4}")
-    project.run("--evalmetrics-output", "main/").assert_outcomes(failed=1)
+    assert not evaluated(project, output="main/").passed
     project.rollouts(GOOD)
     project.bench(
         "metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: {report: main/report.json}"
     )
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the earlier run of math is not complete: 1 of 4 tasks *"]
-    )
+    result = evaluated(project)
+    assert not result.passed
+    result.says("INCONCLUSIVE *the earlier run of math is not complete: 1 of 4 tasks *")
 
 
 @pytest.mark.parametrize(
@@ -135,9 +138,9 @@ def test_an_earlier_run_that_is_not_there(project, kind, content, reason):
     elif content:
         project.write("main/report.json", content)
     project.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}", "  -> *"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says(f"INCONCLUSIVE *{reason}", "  -> *")
     assert project.checks()["pass@1"]["verdict"] == "PASS"
 
 
@@ -156,19 +159,17 @@ def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(
     project.write("sub/math.bench.yaml", f"{text}}}")
     for name in ("sub/runs.jsonl", "sub/main/runs.jsonl"):
         project.rows(name, rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
-    assert project.run("--evalmetrics-output", "sub/main/").ret == 0
+    assert evaluated(project, output="sub/main/").passed
     project.write("sub/math.bench.yaml", f"{text}, baseline: {KINDS[kind]}}}")
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     project.rows("sub/runs.jsonl", rows({"b": [1.0, 0.0], "a": [1.0, 0.0]}))
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["FAIL *b: pass@1 fell from 1 to 0.5*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("FAIL *b: pass@1 fell from 1 to 0.5*")
     project.rows("sub/runs.jsonl", rows({"a": [1.0, 0.0]}))
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *this run has no agent 'b'*", "  -> *a run that holds*"]
-    )
+    result = evaluated(project)
+    assert not result.passed
+    result.says("INCONCLUSIVE *this run has no agent 'b'*", "  -> *a run that holds*")
 
 
 # -- another run's files are read in the form of the benchmark's own, unless they say their own --
@@ -198,8 +199,8 @@ def test_a_baseline_is_read_as_the_run_is(project):
     defaults = f"defaults: {{rollouts: {{path: new.json, rows: results, {FIELDS}}}}}\n"
     benchmarks = "".join(f"- {{name: b{i}, {keys}}}\n" for i, keys in enumerate(KEYS))
     project.write("a.bench.yaml", f"{defaults}benchmarks:\n{benchmarks}")
-    result = project.run()
+    result = evaluated(project)
     assert [each["verdict"] for each in project.report()["benchmarks"]] == ["FAIL"] + [
         "PASS"
     ] * 3
-    result.stdout.fnmatch_lines(["FAIL *mean_reward* 0.8333 *0.5000 *"])
+    result.says("FAIL *mean_reward* 0.8333 *0.5000 *")

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 from baselines.conftest import write_stamped
+from evaluated import evaluated
+
+from pytest_evalmetrics.model.verdicts import Verdict
 
 UPDATE = "--snapshot-update"
 STRICT = """
@@ -15,7 +18,7 @@ def strict(item):
 
 def bench(
     project,
-    scorer="python: scoring:strict",
+    scorer="python: exact:strict",
     text="metrics: [mean_reward]\nbaseline: true",
 ):
     project.write(
@@ -30,11 +33,11 @@ def bench(
 def scored(project, monkeypatch):
     project.pytester.syspathinsert()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two versions in one second
-    project.write("scoring.py", STRICT)
+    project.write("exact.py", STRICT)
     row = {"reference": "Paris", "response": "Paris"}
     project.rows("runs.jsonl", [{"id": f"t{n}"} | row for n in range(30)])
     bench(project)
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     return project
 
 
@@ -44,17 +47,17 @@ def baseline(project):
 
 def test_another_scorer_of_the_same_score_is_another_ruler(scored):
     bench(scored, "type: exact-match, name: strict")
-    scored.run().stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the ruler changed: scorer scoring:strict -> exact-match"]
+    evaluated(scored).says(
+        "INCONCLUSIVE *the ruler changed: scorer exact:strict -> exact-match"
     )
 
 
 def test_other_settings_of_a_scorer_are_another_ruler(scored):
     bench(scored, "type: exact-match, name: strict")
-    assert scored.run(UPDATE).ret == 0
+    assert evaluated(scored, updates=True).passed
     bench(scored, 'type: exact-match, name: strict, reference: "{{ response }}"')
-    scored.run().stdout.fnmatch_lines(
-        ["INCONCLUSIVE *reference * -> {{ response }} (scorer exact-match)"]
+    evaluated(scored).says(
+        "INCONCLUSIVE *reference * -> {{ response }} (scorer exact-match)"
     )
 
 
@@ -74,13 +77,11 @@ def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
 
 
 def test_an_earlier_report_has_its_ruler_too(scored):
+    assert evaluated(scored, output="main/").passed
     bench(scored, text="metrics: [mean_reward]\nbaseline: {report: main/report.json}")
-    scored.write(
-        "main/report.json", (scored.path / "evalmetrics/report.json").read_text()
-    )
-    assert scored.run().ret == 0
-    scored.write("scoring.py", STRICT.replace("==", "<="))
-    scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
+    assert evaluated(scored).passed
+    scored.write("exact.py", STRICT.replace("==", "<="))
+    evaluated(scored).says("INCONCLUSIVE *the ruler changed: source *")
 
 
 HELPED = """\
@@ -94,12 +95,12 @@ def strict(item):
 
 def test_code_of_the_project_that_a_scorer_imports_is_a_part_of_the_ruler(scored):
     scored.write("helping.py", "def equal(a, b):\n    return a == b\n")
-    scored.write("scoring.py", HELPED)
-    assert scored.run(UPDATE).ret == 0
+    scored.write("exact.py", HELPED)
+    assert evaluated(scored, updates=True).passed
     scored.write("helping.py", "def equal(a, b):\n    return a == b  # the same\n")
-    assert scored.run().ret == 0
+    assert evaluated(scored).passed
     scored.write("helping.py", "def equal(a, b):\n    return a <= b\n")
-    scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
+    evaluated(scored).says("INCONCLUSIVE *the ruler changed: source *")
 
 
 @pytest.fixture
@@ -156,27 +157,25 @@ def answers_as(project, judge_server):
     say = json.dumps({"quality": 4})
     project.rows("runs.jsonl", [{"id": f"t{n}", "say": say} for n in range(30)])
 
-    def run(name, *options):
+    def run(name, **options):
         bench(
             project,
             f"type: llm-judge, model: {{url: '{judge_server.url('as=' + name)}', name: m}}, "
             "prompt_template: '{{ id }} [[say: {{ say }}]]', "
             "scores: [{name: quality, direction: higher}]",
         )
-        return project.run(*options)
+        return evaluated(project, **options)
 
-    assert run(OLD_MODEL, UPDATE).ret == 0
+    assert run(OLD_MODEL, updates=True).passed
     return run
 
 
 def test_a_judge_that_answers_as_another_model_is_another_ruler(answers_as, project):
     ruler = baseline(project)["provenance"]["ruler"]
     assert ruler["answers of m"]["model"] == [OLD_MODEL]
-    answers_as(OLD_MODEL).assert_outcomes(passed=1)
+    assert answers_as(OLD_MODEL).passed
     changed = f"model {OLD_MODEL} -> {NEW_MODEL} (answers of m)"
-    answers_as(NEW_MODEL).stdout.fnmatch_lines(
-        [f"INCONCLUSIVE *the ruler changed: {changed}"]
-    )
+    answers_as(NEW_MODEL).says(f"INCONCLUSIVE *the ruler changed: {changed}")
 
 
 BOTH_MODELS = {"scores": ["quality"], "model": [OLD_MODEL, NEW_MODEL]}
@@ -199,8 +198,8 @@ def test_a_model_is_compared_with_all_that_the_baseline_names(
     document["provenance"]["ruler"] |= recorded
     write_stamped(project.baseline(), document)
     result = answers_as(NEW_MODEL)
-    assert ("the ruler changed" in result.stdout.str()) is is_changed
-    assert bool(result.ret) is is_changed
+    assert ("the ruler changed" in result.text) is is_changed
+    assert result.passed is not is_changed
 
 
 def test_generated_rows_are_kept_with_their_answers(project, monkeypatch):
@@ -397,7 +396,7 @@ def tools(project):
     """A recorded benchmark over a file of each tool."""
     write_benchmarks(project)
     write_files(project, BEFORE)
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     return project
 
 
@@ -418,12 +417,13 @@ def test_no_secret_of_a_tool_s_file_is_recorded(tools):
 
 
 def test_files_that_were_scored_alike_are_compared(tools):
-    assert tools.run().ret == 0
+    assert evaluated(tools).passed
 
 
 def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(tools):
     write_files(tools, AFTER)
-    tools.run().assert_outcomes(failed=len(TOOLS))
+    verdicts = [result.verdict for result in evaluated(tools).results]
+    assert verdicts == [Verdict.INCONCLUSIVE] * len(TOOLS)
     for check, changes in mean_rewards(tools):
         assert check["verdict"] == "INCONCLUSIVE"
         for change in changes:
@@ -432,7 +432,7 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(tools):
 
 def test_the_way_out_is_a_new_baseline_for_nothing_can_score_a_tool_s_file_anew(tools):
     write_files(tools, AFTER)
-    tools.run()
+    evaluated(tools)
     for check, _ in mean_rewards(tools):
         way = "record a new baseline with `pytest --evalmetrics-update`, or score "
         assert check["hint"].startswith(way)
@@ -451,7 +451,8 @@ def against_other_files(project):
 def test_another_run_s_files_say_what_scored_them_too(project):
     against_other_files(project)
     write_files(project, AFTER)
-    project.run().assert_outcomes(failed=len(TOOLS))
+    verdicts = [result.verdict for result in evaluated(project).results]
+    assert verdicts == [Verdict.INCONCLUSIVE] * len(TOOLS)
     for check, changes in mean_rewards(project):
         assert check["verdict"] == "INCONCLUSIVE"
         for change in changes:
@@ -461,7 +462,7 @@ def test_another_run_s_files_say_what_scored_them_too(project):
 def test_another_run_s_files_that_were_scored_alike_are_compared(project):
     against_other_files(project)
     write_files(project, BEFORE)
-    assert project.run().ret == 0
+    assert evaluated(project).passed
 
 
 def test_another_run_s_file_that_says_nothing_of_its_scorer_is_noted(project):
@@ -469,7 +470,7 @@ def test_another_run_s_file_that_says_nothing_of_its_scorer_is_noted(project):
     write_files(project, BEFORE)
     plain = [{"_ng_task_index": n, "reward": 1, "success": 1} for n in range(3)]
     project.rows("old0.json", plain)
-    project.run()
+    evaluated(project)
     notes = project.report()["benchmarks"][0]["notes"]
     assert any("holds no fingerprint of what measures" in note for note in notes)
 
@@ -509,14 +510,14 @@ def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(
         for by in ("lax", "strict")
     ]
     project.rows("runs.jsonl", rows)
-    for rollouts, arguments in (before, [UPDATE]), (after, []):
+    for rollouts, updates in (before, True), (after, False):
         text = (
             f"  rollouts: {{path: runs.jsonl, {rollouts}}}\n  metrics: [mean_reward]\n"
         )
         project.write(
             "math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n"
         )
-        assert project.run(*arguments).ret == bool(change and not arguments)
+        evaluated(project, updates=updates)
     check = project.checks()["mean_reward"]
     assert check["verdict"] == ("INCONCLUSIVE" if change else "PASS")
     assert check["reason"].endswith(change)
@@ -542,12 +543,12 @@ def test_the_version_of_a_task_of_lm_eval(project):
 
     wrote("law", 1.0)
     over(project, "out/samples_*.jsonl")
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     wrote("arts", 1.0)  # a task more is told of as a new task
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     wrote("law", 2.0)
-    project.run().stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the ruler changed: version 1.0 -> 2.0 (tool lm_eval task law)"]
+    evaluated(project).says(
+        "INCONCLUSIVE *the ruler changed: version 1.0 -> 2.0 (tool lm_eval task law)"
     )
 
 
@@ -556,10 +557,10 @@ def test_a_test_more_with_its_own_assertion_changes_no_ruler(project):
     over(project, "runs.json", "success")
     last = whole["results"]["results"].pop()
     project.write("runs.json", json.dumps(whole))
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     whole["results"]["results"].insert(0, last)
     project.write("runs.json", json.dumps(whole))
-    assert project.run().ret == 0
+    assert evaluated(project).passed
 
 
 OWN_METRIC = """\

@@ -4,6 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from evaluated import evaluated
+
+from pytest_evalmetrics.errors import ConfigError
 
 ADD = ("--snapshot-update", "--evalmetrics-add-run")
 SKILL = np.random.default_rng(7).beta(0.4, 0.4, 300)
@@ -34,7 +37,7 @@ def record(project, shifts):
     bench(project)
     for seed, shift in enumerate(shifts):
         write(project, "runs.jsonl", seed, shift)
-        assert project.run(*ADD).ret == 0
+        assert evaluated(project, updates=True, adds_run=True).passed
 
 
 @pytest.fixture
@@ -71,7 +74,7 @@ def test_whole_numbers_stay_whole_and_each_task_is_a_line(three_runs):
 
 
 def test_a_run_is_compared_with_all_runs_of_the_baseline(three_runs):
-    assert three_runs.run().ret == 0
+    assert evaluated(three_runs).passed
     facts = check(three_runs)["comparison"]
     assert facts["runs"] == 3
     assert facts["rollouts_baseline"] == 3600
@@ -82,9 +85,9 @@ def test_a_task_that_lacks_a_run_of_the_baseline_is_named(three_runs):
     document = baseline(three_runs)
     document["agents"]["agent"]["tasks"]["7"]["reward"].pop()
     three_runs.baseline().write_text(json.dumps(document))
-    result = three_runs.run()
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*task '7' of agent has not the numbers of 3 runs*"])
+    result = evaluated(three_runs)
+    assert not result.passed
+    result.says("*task '7' of agent has not the numbers of 3 runs*")
 
 
 def test_the_oldest_run_leaves(project):
@@ -102,11 +105,11 @@ def test_the_oldest_run_leaves(project):
 
 def test_an_update_alone_starts_again_with_one_run(project):
     record(project, [0.0] * 2)
-    assert project.run("--snapshot-update").ret == 0
+    assert evaluated(project, updates=True).passed
     agent = baseline(project)["agents"]["agent"]
     assert agent["tasks"]["0"]["reward"][0] in (0, 1)
     assert "runs" not in agent["key_metrics"]["mean_reward"]
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     facts = check(project)["comparison"]
     assert facts["runs"] == 1
     assert facts["run_sd"] is None
@@ -115,62 +118,62 @@ def test_an_update_alone_starts_again_with_one_run(project):
 def test_a_shift_within_the_spread_of_runs_is_no_regression(project):
     record(project, [0.03, -0.02, 0.04, -0.04, 0.0])
     write(project, "runs.jsonl", 99, -0.04)
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     noisy = check(project)["comparison"]
     assert 0.02 < noisy["run_sd"] < 0.05
     record(project, [0.03])  # one run among them: how runs differ is not known
-    assert project.run("--snapshot-update").ret == 0
+    assert evaluated(project, updates=True).passed
     write(project, "runs.jsonl", 99, -0.04)
-    result = project.run()
-    assert result.ret == 1
+    result = evaluated(project)
+    assert not result.passed
     assert noisy["p"] > 10 * check(project)["comparison"]["p"]
 
 
 def test_several_quiet_runs_find_a_drop_and_report_their_spread(project):
     record(project, [0.0] * 4)
     write(project, "runs.jsonl", 99, -0.06)
-    result = project.run()
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["*4 runs of the baseline, sd * between them beyond their tasks*"]
-    )
+    result = evaluated(project)
+    assert not result.passed
+    result.says("*4 runs of the baseline, sd * between them beyond their tasks*")
 
 
 def test_files_of_several_runs(project):
     for seed in range(3):
         write(project, f"run{seed}/a.jsonl", seed)
-    project.rollouts([[1.0] * 4] * 200, "other/a.jsonl")
     write(project, "runs.jsonl", 9)
     bench(
         project,
         "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}",
     )
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     facts = check(project)["comparison"]
     assert (facts["runs"], facts["rollouts_baseline"]) == (3, 3600)
-    for files, reason in (
-        (
-            "[run0/*.jsonl], run1/a.jsonl",
-            "*either paths, or one list of paths for each run*",
-        ),
-        # runs of other tasks are not pooled
-        (
-            "[run0/*.jsonl], [other/*.jsonl]",
-            "INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*",
-        ),
+
+
+def test_runs_of_other_tasks_are_not_pooled(project):
+    write(project, "run0/a.jsonl", 0)
+    project.rollouts([[1.0] * 4] * 200, "other/a.jsonl")
+    write(project, "runs.jsonl", 9)
+    bench(project, "baseline: {rollouts: [[run0/*.jsonl], [other/*.jsonl]]}")
+    result = evaluated(project)
+    assert not result.passed
+    result.says("INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*")
+
+
+def test_paths_beside_lists_of_paths_are_refused(project):
+    bench(project, "baseline: {rollouts: [[run0/*.jsonl], run1/a.jsonl]}")
+    with pytest.raises(
+        ConfigError, match="either paths, or one list of paths for each run"
     ):
-        bench(project, f"baseline: {{rollouts: [{files}]}}")
-        result = project.run()
-        assert result.ret != 0
-        result.stdout.fnmatch_lines([reason])
+        evaluated(project)
 
 
 def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(project):
     project.bench("metrics: [worst_task, median]\nbaseline: true")
     for seed in range(3):
         write(project, "runs.jsonl", seed)
-        assert project.run(*ADD).ret == 0
-    assert project.run().ret == 0  # the newest run is the current one
+        assert evaluated(project, updates=True, adds_run=True).passed
+    assert evaluated(project).passed  # the newest run is the current one
     for metric in ("worst_task", "median"):
         facts = check(project, metric)["comparison"]
         assert facts["rollouts_baseline"] == 1200
@@ -218,7 +221,7 @@ def test_a_collapse_fails_however_runs_scatter(project):
         project.rollouts(
             np.array([0.0] * misses + [1.0] * (40 - misses)).reshape(4, 10).T.tolist()
         )
-        assert project.run(*ADD).ret == 0
+        assert evaluated(project, updates=True, adds_run=True).passed
     project.rollouts([[0.0] * 4] * 10)
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
     assert check(project)["comparison"]["run_sd"] > 0.1

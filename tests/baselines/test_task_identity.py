@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 from baselines.conftest import write_stamped
+from evaluated import evaluated
 
 COUNT = count()  # what differs from row to row and from run to run
 UPDATE, ACCEPT = "--snapshot-update", "--evalmetrics-accept-tasks"
@@ -130,11 +131,23 @@ class Runs:
             text = f"rollouts: {{path: {name}.json, {form}}}\n{keys}\n"
             bench(project, f"{text}metrics: [mean_reward]\nbaseline: true", name)
 
-    def __call__(self, tasks, *args):
-        """Write the tasks, run, and return the entries of the benchmarks in the report."""
+    def __call__(self, tasks, *, updates=False):
+        """Evaluate the tasks, and return the entries of the benchmarks in the report."""
+        self._write(tasks)
+        self.result = evaluated(self.project, updates=updates)
+        return self._entries()
+
+    def run(self, tasks, *args):
+        """Run pytest over the tasks; give what it says, and the entries in its report."""
+        self._write(tasks)
+        result = self.project.run(*args)
+        return result, self._entries()
+
+    def _write(self, tasks):
         for name in self.formats:
             self.project.write(f"{name}.json", FORMATS[name][0](tasks))
-        self.result = self.project.run(*args)
+
+    def _entries(self):
         entries = self.project.report()["benchmarks"]
         assert len(entries) == len(self.formats)
         return entries
@@ -151,7 +164,7 @@ def check(entry, name="tasks"):
 def recorded(project):
     """A baseline of TASKS in each format; gives what runs a set of tasks against it."""
     run = Runs(project, *FORMATS)
-    assert {entry["verdict"] for entry in run(TASKS, UPDATE)} == {"PASS"}
+    assert {entry["verdict"] for entry in run(TASKS, updates=True)} == {"PASS"}
     return run
 
 
@@ -181,16 +194,16 @@ def test_renamed_questions_are_paired_by_content_and_their_loss_is_seen(recorded
     entries = recorded([*renamed, *kept])
     assert "PASS" not in {entry["verdict"] for entry in entries}
     moved = "9 tasks moved to another id and are paired by content: 0 -> new-0, "
-    assert moved in recorded.result.stdout.str()
+    assert moved in recorded.result.text
 
 
 def test_an_update_with_an_edited_question_has_to_accept_its_loss(recorded):
-    entries = recorded(EDITED, UPDATE, "-v")
+    result, entries = recorded.run(EDITED, UPDATE, "-v")
     assert {entry["verdict"] for entry in entries} == {"INCONCLUSIVE"}
-    recorded.result.stdout.fnmatch_lines(
+    result.stdout.fnmatch_lines(
         ["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"] * len(FORMATS)
     )
-    entries = recorded(EDITED, UPDATE, ACCEPT)
+    _, entries = recorded.run(EDITED, UPDATE, ACCEPT)
     assert {entry["verdict"] for entry in entries} == {"PASS"}
     assert {entry["verdict"] for entry in recorded(EDITED)} == {"PASS"}
 
@@ -198,7 +211,7 @@ def test_an_update_with_an_edited_question_has_to_accept_its_loss(recorded):
 def test_tasks_of_the_same_content_keep_their_ids(project):
     twice = [Task("Again?", passes=i == 0) for i in range(3)] + TASKS
     run = Runs(project, "gym")
-    assert run(twice, UPDATE)[0]["verdict"] == "PASS"
+    assert run(twice, updates=True)[0]["verdict"] == "PASS"
     (entry,) = run([Task("First?", passes=True), *twice])
     assert entry["verdict"] == "PASS"
     assert check(entry, "mean_reward")["comparison"]["tasks"] == 33
@@ -215,16 +228,14 @@ def test_positions_without_content_are_paired_with_a_warning(project, fields):
         f"rollouts: {{path: runs.jsonl{fields}}}\nmetrics: [mean_reward]\n"
         "baseline: {rollouts: runs.jsonl}",
     )
-    result = project.run()
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["note: *paired by position alone*`fields: {content: KEY}`*"]
-    )
+    result = evaluated(project)
+    assert result.passed
+    result.says("note: *paired by position alone*`fields: {content: KEY}`*")
 
 
 def test_a_baseline_from_before_there_was_content(project):
     run = Runs(project, "gym")
-    run(TASKS, UPDATE)
+    run(TASKS, updates=True)
     path = project.baseline("gym.bench/math.json")
     doc = json.loads(path.read_text())
     (agent,) = doc["agents"].values()
@@ -246,7 +257,7 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
     )
     for tasks, worse in ((TASKS, 0), (BROKEN, 10)):
         project.write("runs.json", gym([*tasks[1:], tasks[0]]))
-        assert project.run().ret == (worse > 0)
+        assert evaluated(project).passed is (worse == 0)
         assert project.checks()["mean_reward"]["comparison"]["worse"] == worse
 
 
@@ -254,9 +265,8 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
 def against_report(project):
     """Benchmarks that are compared with the report of another run, of TASKS."""
     run = Runs(project, *FORMATS)
-    run(TASKS, UPDATE)
-    entries = run(TASKS, "--evalmetrics-output", "main/")
-    assert {entry["verdict"] for entry in entries} == {"PASS"}
+    run(TASKS, updates=True)
+    assert evaluated(project, output="main/").passed
     for name in FORMATS:
         path = project.path / f"{name}.bench.yaml"
         against = "baseline: {report: main/report.json}"
@@ -278,8 +288,6 @@ def test_a_report_from_before_there_was_content_is_noted(against_report, project
         for agent in entry["agents"]:
             assert len(agent.pop("task_content")) == len(TASKS)
     report.write_text(json.dumps(old))
-    # which holds the report's digest
-    (project.path / "main/run.json").unlink()
     notes = [note for entry in against_report(TASKS) for note in entry["notes"]]
     lacking = "holds no content of its tasks yet; compare with a run that holds it"
     assert sum(lacking in note for note in notes) == len(FORMATS), notes
@@ -319,7 +327,7 @@ def test_rollouts_of_one_question_are_not_noted(project, rows):
     first, again = first_and_again(rows, other=False)
     project.rows("runs.jsonl", [*first, *again])
     bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     assert notes_of_questions(project) == []
 
 
@@ -329,7 +337,7 @@ def test_two_questions_under_one_id_are_noted(project, rows):
     first, again = first_and_again(rows)
     project.rows("runs.jsonl", [*first, *again])
     bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     (note,) = notes_of_questions(project)
     assert note.startswith("1 task has rollouts of different questions, such as 1: ")
 
@@ -340,7 +348,7 @@ def test_two_questions_under_one_id_of_two_files_are_noted(project, rows):
     project.rows("runs-1.jsonl", first)
     project.rows("runs-2.jsonl", again)
     bench(project, 'rollouts: "runs-*.jsonl"\nmetrics: [mean_reward]')
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     (note,) = notes_of_questions(project)
     assert note.startswith("1 task has rollouts of different questions, such as 1: ")
 
@@ -352,11 +360,9 @@ def test_two_questions_under_one_id_fail_where_the_file_says_what_a_question_is(
     project.rows("runs.jsonl", [*first, *again])
     content = "fields: {content: responses_create_params.input}"
     bench(project, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")
-    result = project.run()
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the task 1 has rollouts of different questions"]
-    )
+    result = evaluated(project)
+    assert not result.passed
+    result.says("INCONCLUSIVE *the task 1 has rollouts of different questions")
 
 
 def test_a_group_of_missing_rollouts_alone_is_left_out(project):
@@ -366,12 +372,10 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(project):
         "metrics: [mean_reward]\nbreakdown: [lang]\nexpect: {max_missing: 5%}\n"
         'thresholds: {mean_reward: ">= 0.5"}'
     )
-    result = project.run()
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        [
-            "note: *breakdown: lang = (missing) is left out, because its only rollout has no reward"
-        ]
+    result = evaluated(project)
+    assert result.passed
+    result.says(
+        "note: *breakdown: lang = (missing) is left out, because its only rollout has no reward"
     )
 
 
@@ -412,12 +416,12 @@ def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(
         "metrics: [mean_reward]\nbreakdown: [level]\nkey_metrics: ['mean_reward[level=3]']\n"
         "expect: {tasks: 20}\nbaseline: true"
     )
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     assert (
         '"0": {"reward": [1, 1], "level": ["3", "3"]}' in project.baseline().read_text()
     )
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     record(level)
-    result = project.run()
-    result.stdout.fnmatch_lines([f"INCONCLUSIVE *mean_reward[[]level=3] *: {why}"])
-    assert ("rollouts have no level, so that" in result.stdout.str()) == note
+    result = evaluated(project)
+    result.says(f"INCONCLUSIVE *mean_reward[[]level=3] *: {why}")
+    assert ("rollouts have no level, so that" in result.text) == note

@@ -30,17 +30,18 @@ def test_a_loss_in_better_or_in_worse_tasks_is_not_at_random(tasks, is_better):
     assert loss_test(losses(np.zeros(tasks), now, values), seed=0).p_outcome < 0.001
 
 
+# an error of 1,000 deals is .016 at most: a third of the tolerance
 @pytest.mark.parametrize("tasks", [100, 5_000])
 def test_the_outcome_is_tested_by_dealing_losses_to_tasks(tasks):
     rng = np.random.default_rng(3)
     values = rng.random(tasks)
     now = (rng.random(tasks) < 0.2 + 0.1 * values).astype(float)
 
-    def product(dealt):
-        return float(dealt @ values)
+    def product(dealt, axis):
+        return (dealt * values).sum(axis=axis)
 
     expected = oracle.permutation_test(
-        (now,), product, permutation_type="pairings", n_resamples=4_000, rng=0
+        (now,), product, permutation_type="pairings", n_resamples=1_000, rng=0
     ).pvalue
     found = loss_test(losses(np.zeros(tasks), now, values), seed=0).p_outcome
     assert found == pytest.approx(expected, abs=0.05)

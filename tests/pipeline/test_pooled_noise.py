@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 
 from pytest_evalmetrics.comparison import RunScatter, scatter_of
 from pytest_evalmetrics.comparison.run_noise import pool_shows_noise
@@ -30,7 +31,7 @@ def record_noisy_neighbour(project, shifts):
     declare(project, "noisy")
     for seed, shift in enumerate(shifts):
         write(project, "noisy", seed, shift)
-        project.run("--evalmetrics-update", "--evalmetrics-add-run", "noisy.bench.yaml")
+        evaluated(project, updates=True, adds_run=True)
 
 
 def judge_a_shift(project):

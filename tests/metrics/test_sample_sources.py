@@ -11,7 +11,10 @@ from pytest_evalmetrics.ext import TaskRewards
 from pytest_evalmetrics.metrics import BoundMetric, Pairing, SampleSource
 from pytest_evalmetrics.metrics.builtin_metrics import Total
 from pytest_evalmetrics.metrics.hook_metrics import added_metrics, chosen_keys
+from pytest_evalmetrics.metrics.losses import with_tasks
 from pytest_evalmetrics.metrics.metric import place_of
+from pytest_evalmetrics.metrics.pairing import _reward_range
+from pytest_evalmetrics.metrics.samples import Sample
 from pytest_evalmetrics.spec.metric_names import parse
 
 
@@ -251,3 +254,68 @@ def test_the_interval_of_rewards_that_are_all_alike_has_its_level(reduced, table
     data = table([[1]] * 8)
     interval = reduced(data, metrics=["pass@1"]).estimates["pass@1"].interval
     assert (interval.method, interval.level) == ("clopper-pearson", 0.95)
+
+
+# -- what a user's metric is made with -------------------------------------------------------
+
+
+class Threshold:
+    """A metric that keeps the options of its benchmark."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def compute(self, task_rewards):
+        return float(len(task_rewards))
+
+
+def test_a_metric_of_ones_own_has_the_options_of_its_benchmark(planned):
+    first = planned(pass_threshold=0.25).names.bind(own("Threshold"))
+    second = planned(pass_threshold=0.75).names.bind(own("Threshold"))
+    assert first.target.options.pass_threshold == 0.25
+    assert second.target.options.pass_threshold == 0.75
+
+
+# -- lost tasks ------------------------------------------------------------------------------
+
+
+def sample(clusters=None):
+    """Two tasks, of two rollouts and of one."""
+    rewards = TaskRewards.from_lists([[1, 0], [1]])
+    return Sample(rewards, ("a", "b"), clusters, "reward", 0)
+
+
+def test_lost_tasks_have_as_many_rollouts_as_any_other_has():
+    more = with_tasks(sample(), ("c", "d"), 0.5)
+    assert more.tasks == ("a", "b", "c", "d")
+    assert more.rewards.to_lists() == [[1, 0], [1], [0.5, 0.5], [0.5, 0.5]]
+    assert more.clusters is None
+
+
+def test_each_lost_task_is_a_cluster_of_its_own():
+    more = with_tasks(sample(np.array([0, 3])), ("c", "d"), 0.0)
+    assert more.clusters.tolist() == [0, 3, 4, 5]
+
+
+def test_without_lost_tasks_a_sample_stays():
+    whole = sample()
+    assert with_tasks(whole, (), 0.0) is whole
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "ends"),
+    [
+        ([0.5, 0.75], [0.25], (0, 1)),
+        ([0, 1], [0.5], (0, 1)),
+        ([-1, 0.5], [0.25], (-1, 0.5)),
+        ([0.5], [3, 2], (0.5, 3)),
+        ([], [], (0, 1)),
+    ],
+)
+def test_missing_rewards_lie_in_0_to_1_or_between_those_that_there_are(
+    now, before, ends
+):
+    found = _reward_range(
+        TaskRewards.from_lists([now]), TaskRewards.from_lists([before])
+    )
+    assert found == ends

@@ -10,6 +10,7 @@ from scoring.transport.conftest import Server
 from pytest_evalmetrics.ext import BenchmarkSpec, Calls, Row, Terms
 from pytest_evalmetrics.scoring.scorers import make_scorers
 from pytest_evalmetrics.scoring.transport import Journal, Occurrences, Transport
+from pytest_evalmetrics.scoring.transport.origin_state import RetryPolicy
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 
 CHAT = "/v1/chat/completions"
@@ -48,7 +49,10 @@ def row(**item):
 
 def run(work, path=None, of=None):
     """Do something with a row's calls; return its result, and the calls."""
-    with closing(Transport(None if path is None else Journal(path))) as transport:
+    journal = None if path is None else Journal(path)
+    # a row that failed is asked again at once: chance would let it wait for up to a second
+    policy = RetryPolicy(base_s=0.01)
+    with closing(Transport(journal, policy=policy)) as transport:
         calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
         return transport.run(work(calls)), calls
 

@@ -13,6 +13,10 @@ from pytest_evalmetrics.scoring.transport import (
     Progress,
     Transport,
 )
+from pytest_evalmetrics.scoring.transport.origin_state import RetryPolicy
+
+# a row that failed is asked again at once: chance would let it wait for up to a second
+AT_ONCE = RetryPolicy(base_s=0.01)
 
 
 class Run:
@@ -21,7 +25,8 @@ class Run:
     def __init__(self, folder, mode):
         self.replays, self.budget = mode == "replay", None
         self.asks_anew = mode in ("off", "refresh")
-        self._transport = Transport(Journal(folder / "journal.log", JournalMode(mode)))
+        journal = Journal(folder / "journal.log", JournalMode(mode))
+        self._transport = Transport(journal, policy=AT_ONCE)
 
     def transport(self):
         return self._transport

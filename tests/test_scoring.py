@@ -665,40 +665,26 @@ def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored):
     assert scored.endpoint.posts == 1
 
 
-@pytest.fixture
-def lacking(scored, monkeypatch):
-    """A project with two benchmarks, run in a new Python that lacks some modules."""
+def test_what_calls_and_paths_need_is_named_where_it_is_missing(scored, monkeypatch):
     # nothing may be imported already
     monkeypatch.setenv("EVALMETRICS_TESTS_SPAWN", "1")
+    scored.write(
+        "conftest.py",
+        "import sys\nsys.modules['aiohttp'] = sys.modules['jsonpath'] = None\n",
+    )
     scored.data({"score": 1})
     scored.bench(name="a.bench.yaml")
     scored.bench(name="b.bench.yaml")
     # a path of names alone needs no package
     path = scored.path / "b.bench.yaml"
     path.write_text(path.read_text().replace("json_path: $.", "json_path: $.."))
-
-    def run(*modules):
-        lacks = "".join(f"sys.modules[{module!r}] = None\n" for module in modules)
-        scored.write("conftest.py", f"import sys\n{lacks}")
-        result = scored.run()
-        result.assert_outcomes(failed=2)
-        return result
-
-    return run
-
-
-HINT = "*pip install 'pytest-evalmetrics[[]remote]'*"
-
-
-def test_what_calls_and_paths_need_is_named_where_it_is_missing(lacking):
-    result = lacking("aiohttp", "jsonpath")
-    aiohttp = "INCONCLUSIVE*needs aiohttp*not installed*"
-    jsonpath = "INCONCLUSIVE*b.bench.yaml*needs jsonpath*not installed*"
-    result.stdout.fnmatch_lines([aiohttp, HINT, jsonpath, HINT])
-
-
-def test_what_templates_need_is_named_where_it_is_missing(lacking):
-    result = lacking("jinja2")
-    a = "INCONCLUSIVE*a.bench.yaml*needs jinja2*not installed*"
-    b = "INCONCLUSIVE*b.bench.yaml*needs jinja2*not installed*"
-    result.stdout.fnmatch_lines([a, HINT, b, HINT])
+    result = scored.run()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "INCONCLUSIVE*needs aiohttp*not installed*",
+            "*pip install 'pytest-evalmetrics[[]remote]'*",
+            "INCONCLUSIVE*b.bench.yaml*needs jsonpath*not installed*",
+            "*pip install 'pytest-evalmetrics[[]remote]'*",
+        ]
+    )

@@ -228,19 +228,3 @@ def test_a_refused_key_stops_a_litellm_benchmark(by_litellm, model):
     (check,) = result.result.checks
     assert "no such key" in check.reasons[0].words
     assert model.posts == 1
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ("{name: m}", "url is missing"),
-        ("{type: litellm, name: m, format: chat}", "format is of an endpoint"),
-    ],
-)
-def test_what_a_model_needs(project, keys, message):
-    project.rows("data.jsonl", [{"question": "?"}])
-    project.write(
-        "a.bench.yaml",
-        f"benchmark: {{name: a, dataset: data.jsonl, model: {keys}, prompt_template: '?'}}\n",
-    )
-    project.run().stdout.fnmatch_lines([f"*a.bench.yaml:1*{message}*"])

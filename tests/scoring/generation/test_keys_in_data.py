@@ -33,10 +33,7 @@ def leaks(project, *, besides=()):
     ]
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["password", "sk-no-key-required", "ollama", "localhost", "none", "x", "EMPTY"],
-)
+@pytest.mark.parametrize("key", ["password", "x"])
 def test_a_placeholder_key_changes_no_answer(project, model, monkeypatch, key):
     monkeypatch.setenv("MY_KEY", key)
     texts = [f"no {key} is required, not even a password", f"{key}", "localhost:80"]

@@ -79,8 +79,6 @@ from tools import plus_one
 
 
 def answer(row):
-    import other
-
     with Path("called").open("a") as file:
         file.write("x")
     return plus_one(row["id"])
@@ -103,11 +101,7 @@ def unused():
     ("file", "text", "calls"),
     [
         ("tools.py", TOOLS.replace("number, 1", "1, number"), 4),
-        ("inner/sums.py", "def add(first, second):\n    return second + first\n", 4),
-        ("other.py", "VALUE = 2\n", 4),
         ("tools.py", TOOLS.replace("return 1", "return 2"), 2),
-        ("tools.py", f"# what they do\n{TOOLS}", 2),
-        ("unrelated.py", "VALUE = 2\n", 2),
     ],
 )
 def test_code_of_other_modules_counts_where_the_target_uses_it(
@@ -119,8 +113,6 @@ def test_code_of_other_modules_counts_where_the_target_uses_it(
     agent.project.write(
         "inner/sums.py", "def add(first, second):\n    return first + second\n"
     )
-    agent.project.write("other.py", "VALUE = 1\n")
-    agent.project.write("unrelated.py", "VALUE = 1\n")
     agent.run().assert_outcomes(passed=1)
     agent.project.write(file, text)
     agent.run().assert_outcomes(passed=1)
@@ -145,13 +137,6 @@ def test_the_arguments_of_an_agent_that_is_an_object_are_its_code(agent):
     agent.run().assert_outcomes(passed=1)
     agent.write(INSTANCE.replace("bias=1", "bias=50"))
     agent.run().assert_outcomes(failed=1)
-
-
-def test_a_comment_is_no_change_of_the_code(agent):
-    agent.run()
-    agent.write(f"# what it does\n{AGENT}")
-    agent.run()
-    assert agent.calls == 2
 
 
 def test_changed_code_without_a_changed_version_is_told_in_the_verdict(agent):

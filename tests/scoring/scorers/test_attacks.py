@@ -82,6 +82,9 @@ def prompts():
     asked = []
 
     class Judge(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # which keeps the connection
+        disable_nagle_algorithm = True
+
         def log_message(self, *_):
             pass
 
@@ -97,7 +100,7 @@ def prompts():
             self.wfile.write(answer)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions", asked
     server.shutdown()
     server.server_close()

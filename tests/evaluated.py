@@ -110,9 +110,15 @@ class Evaluation:
 
 
 def evaluated(
-    project, *, updates=False, adds_run=False, verbosity=0, output="evalmetrics/"
+    project,
+    *,
+    updates=False,
+    adds_run=False,
+    verbosity=0,
+    reporters=("report.json",),
+    output="evalmetrics/",
 ):
-    """Evaluate all benchmarks of a project; write report.json, and baselines in an update."""
+    """Evaluate all benchmarks of a project; write its report, and baselines in an update."""
     payloads = [
         _payload_of(benchmark, project.path, updates=updates, adds_run=adds_run)
         for file in sorted(project.path.rglob("*.bench.yaml"))
@@ -128,10 +134,11 @@ def evaluated(
         report=RunReport(benchmarks=tuple(results)),
         document={},
         root=project.path,
-        origin=RunOrigin,
-        names=["report.json"],
+        origin=lambda: RunOrigin(time="2026-01-01T00:00:00Z"),
+        names=reporters,
     )
-    write_reports(run, f"{project.path / output}/")
+    _, faults = write_reports(run, f"{project.path / output}/")
+    assert not faults
     return Evaluation(results, verbosity)
 
 

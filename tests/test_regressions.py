@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
+
+from pytest_evalmetrics.model.verdicts import Verdict
 
 RNG = np.random.default_rng(5)
 CHANCE = RNG.random(120)
@@ -15,9 +18,9 @@ def recorded(project):
     project.bench(
         "metrics: [pass@1]\nexpect: {tasks: 120}\nnum_samples: 4\nbaseline: true"
     )
-    result = project.run("--snapshot-update")
-    result.assert_outcomes(passed=1, warnings=0)
-    assert "would not pass" not in result.stdout.str()
+    result = evaluated(project, updates=True)
+    assert [result.verdict for result in result.results] == [Verdict.PASS]
+    assert "would not pass" not in result.text
     return project
 
 
@@ -41,10 +44,10 @@ def test_a_drop_that_larger_rewards_can_show_is_judged(recorded):
     recorded.bench(
         "metrics: [mean_reward]\nbaseline: {max_drop: 5}\nexpect: {tasks: 120}"
     )
-    assert recorded.run("--snapshot-update").ret == 0
-    assert recorded.run().ret == 0
+    assert evaluated(recorded, updates=True).passed
+    assert evaluated(recorded).passed
     recorded.rollouts([[1.0] * 4] * 120)
-    recorded.run().assert_outcomes(failed=1)
+    assert not evaluated(recorded).passed
 
 
 def test_a_hooks_number_of_unknown_direction_is_not_judged(recorded):
@@ -75,10 +78,10 @@ def test_a_threshold_at_the_end_of_a_range_is_noted(recorded):
     recorded.bench(
         "metrics: [pass@1]\nthresholds: {pass@1: '>= 0'}\nexpect: {tasks: 120}"
     )
-    result = recorded.run()
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["note: *the threshold >= 0 of line 5 can't fail: pass@1 is a rate from 0 to 1"]
+    result = evaluated(recorded)
+    assert result.passed
+    result.says(
+        "note: *the threshold >= 0 of line 5 can't fail: pass@1 is a rate from 0 to 1"
     )
 
 
@@ -112,8 +115,8 @@ def test_the_same_rows_pass_their_baseline_where_the_file_allows_what_is_missing
         "metrics: [mean_reward]\nbaseline: {rule: exact}\n"
         "expect: {tasks: 40, max_missing: 5%}"
     )
-    assert project.run("--snapshot-update").ret == 0
-    project.run().assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
+    assert evaluated(project).passed
 
 
 def test_a_run_may_share_its_level(project):
@@ -149,7 +152,7 @@ def test_a_run_may_share_its_level(project):
 def test_a_plan_of_single_rollouts_states_the_most_until_there_is_a_second_run(project):
     project.rollouts([[float(task % 3 > 0)] for task in range(90)])
     project.bench("metrics: [pass@1]\nbaseline: true")
-    assert project.run("--snapshot-update").ret == 0
+    assert evaluated(project, updates=True).passed
     result = project.run("--evalmetrics-plan")
     result.stdout.fnmatch_lines(["*one rollout of each task doesn't show*"])
     project.rollouts([[float((task + task // 30) % 3 > 0)] for task in range(90)])

@@ -4,6 +4,7 @@ from itertools import product
 from textwrap import dedent
 
 import pytest
+from evaluated import evaluated
 
 FAILING = "metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.9'}"
 HALF = [[1, 0], [1, 0]]
@@ -34,7 +35,7 @@ def test_an_advisory_benchmark_is_shown_and_fails_nothing(project):
 def test_the_report_says_that_a_check_is_advisory(project):
     project.rollouts(HALF)
     project.bench(f"{FAILING}\ntier: advisory")
-    project.run()
+    evaluated(project)
     check = project.checks()["mean_reward"]
     assert (check["verdict"], check["tier"]) == ("WARN", "advisory")
 
@@ -42,7 +43,7 @@ def test_the_report_says_that_a_check_is_advisory(project):
 def test_a_required_check_says_nothing_of_its_tier(project):
     project.rollouts(HALF)
     project.bench(FAILING)
-    project.run()
+    evaluated(project)
     assert "tier" not in project.checks()["mean_reward"]
 
 
@@ -54,7 +55,7 @@ def test_an_advisory_threshold_leaves_the_others_required(project):
         "  mean_reward: {min: 0.9, tier: advisory}\n"
         "  pass_rate: '>= 0.9'"
     )
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
     verdicts = [(name, check["verdict"]) for name, check in project.checks().items()]
     assert ("mean_reward", "WARN") in verdicts
     assert ("pass_rate", "FAIL") in verdicts
@@ -67,7 +68,7 @@ def test_a_required_threshold_fails_an_advisory_benchmark(project):
         "metrics: [mean_reward]\n"
         "thresholds: {mean_reward: {min: 0.9, tier: required}}"
     )
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
 
 
 def test_one_metric_of_a_baseline_is_advisory(project):
@@ -77,16 +78,18 @@ def test_one_metric_of_a_baseline_is_advisory(project):
         "independent: true\n"
         "baseline: {single_tasks: false, metrics: {pass_rate: {tier: advisory}}}"
     )
-    assert project.run("--evalmetrics-update").ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts([[0, 0]] * 30)
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
     checks = project.checks()
     assert checks["pass_rate"]["verdict"] == "WARN"
     assert checks["mean_reward"]["verdict"] == "FAIL"
 
 
-@pytest.mark.parametrize(("tier", "code"), [("advisory", 0), ("required", 1)])
-def test_slices_have_a_tier_of_their_own(project, tier, code):
+@pytest.mark.parametrize(
+    ("tier", "verdict"), [("advisory", "WARN"), ("required", "FAIL")]
+)
+def test_slices_have_a_tier_of_their_own(project, tier, verdict):
     def write(of_german: float) -> None:
         rows = []
         for lang, tasks, reward in (("de", 12, of_german), ("en", 188, 1.0)):
@@ -110,11 +113,11 @@ def test_slices_have_a_tier_of_their_own(project, tier, code):
         f"{tier}}}\n",
     )
     write(1.0)
-    assert project.run("--evalmetrics-update").ret == 0
+    assert evaluated(project, updates=True).passed
     write(0.0)
-    result = project.run()
-    assert project.checks()["slices"]["verdict"] == ("WARN" if code == 0 else "FAIL")
-    assert result.ret == code
+    result = evaluated(project)
+    assert project.checks()["slices"]["verdict"] == verdict
+    assert result.passed is (verdict == "WARN")
 
 
 def test_an_advisory_failure_counts_in_drift_and_history(project):
@@ -157,7 +160,7 @@ def test_a_policy_requires_benchmarks_of_a_tag_whatever_their_file_says(project)
 def test_a_required_tag_that_no_benchmark_has_fails_the_run(project):
     project.rollouts([[1, 1]])
     project.bench(FAILING)
-    result = project.run("-o", "evalmetrics_policy=required=safety")
+    result = project.run_here("-o", "evalmetrics_policy=required=safety")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["evalmetrics_policy: no benchmark has the required tag 'safety'"]
@@ -166,13 +169,13 @@ def test_a_required_tag_that_no_benchmark_has_fails_the_run(project):
 
 def test_a_required_tag_is_missed_where_there_is_no_benchmark_at_all(project):
     project.write("test_a.py", "def test_a(): pass")
-    assert project.run("-o", "evalmetrics_policy=required=safety").ret == 1
+    assert project.run_here("-o", "evalmetrics_policy=required=safety").ret == 1
 
 
 def test_a_required_benchmark_that_is_skipped_fails_the_run(project):
     project.rollouts([[1, 1]])
     project.bench(f"{FAILING}\ntags: [safety]\nskip: later")
-    result = project.run("-o", "evalmetrics_policy=required=safety")
+    result = project.run_here("-o", "evalmetrics_policy=required=safety")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["evalmetrics_policy: *::math is required by 'safety', and skipped: later"]
@@ -183,7 +186,7 @@ def test_a_required_benchmark_that_is_skipped_fails_the_run(project):
 def test_what_a_run_leaves_out_is_not_missing(project, selection):
     project.rollouts([[1, 1]])
     project.write("a.bench.yaml", of_two("tags: [safety]", "tags: [other]"))
-    result = project.run("-o", "evalmetrics_policy=required=safety", *selection)
+    result = project.run_here("-o", "evalmetrics_policy=required=safety", *selection)
     result.assert_outcomes(passed=1, deselected=1)
     assert result.ret == 0
 
@@ -191,7 +194,9 @@ def test_what_a_run_leaves_out_is_not_missing(project, selection):
 def test_a_run_of_one_file_misses_nothing(project):
     project.rollouts([[1, 1]])
     project.bench(FAILING)
-    result = project.run("-o", "evalmetrics_policy=required=safety", "math.bench.yaml")
+    result = project.run_here(
+        "-o", "evalmetrics_policy=required=safety", "math.bench.yaml"
+    )
     assert result.ret == 0
 
 
@@ -229,7 +234,7 @@ def test_a_policy_holds_under_xdist(project):
 
 
 def test_an_invalid_policy_is_refused_before_anything_runs(project):
-    result = project.run("-o", "evalmetrics_policy=advisory=0")
+    result = project.run_here("-o", "evalmetrics_policy=advisory=0")
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["ERROR: evalmetrics_policy: found 'advisory=0'; expected required=*"]

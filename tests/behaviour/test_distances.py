@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from behaviour.making import run
+from evaluated import evaluated
 
 from pytest_evalmetrics.behaviour.distances import (
     EditDistance,
@@ -18,7 +19,7 @@ from pytest_evalmetrics.behaviour.distances import (
     encoder_of,
     kept_text,
 )
-from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.errors import ConfigError, DataError
 from pytest_evalmetrics.model.behaviour import AnswerDistance
 from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
 
@@ -235,8 +236,9 @@ def test_a_run_says_how_many_characters_of_the_answers_changed(project):
     bench(project, "{distance: edit}")
     project.rows("old.jsonl", run(1, answer=FIRST))
     project.rows("runs.jsonl", run(2, answer=SECOND))
-    project.run().stdout.fnmatch_lines(["*of answers changed*"])
-    words = " ".join(project.run().stdout.str().split())
+    result = evaluated(project)
+    result.says("*of answers changed*")
+    words = " ".join(result.text.split())
     assert "% of their characters (two answers of one run: " in words
 
 
@@ -256,31 +258,31 @@ def test_a_run_says_how_far_the_embeddings_of_the_answers_are_apart(project):
 def test_a_committed_baseline_keeps_the_texts_that_edits_are_counted_in(project):
     bench(project, "{distance: edit}", "true")
     project.rows("runs.jsonl", run(1, answer=FIRST))
-    project.run("--evalmetrics-update")
+    evaluated(project, updates=True)
     path = project.baseline("agent.bench/agent.json")
     (agent,) = json.loads(path.read_text(encoding="utf-8"))["agents"].values()
     assert agent["behaviour"]["texts"]
     project.rows("runs.jsonl", run(2, answer=SECOND))
-    assert "of their characters" in " ".join(project.run().stdout.str().split())
+    assert "of their characters" in " ".join(evaluated(project).text.split())
 
 
 def test_answers_that_the_baseline_keeps_in_another_form_are_not_compared(project):
     bench(project, "true", "true")
     project.rows("runs.jsonl", run(1, answer=FIRST))
-    project.run("--evalmetrics-update")
+    evaluated(project, updates=True)
     bench(project, "{distance: edit}", "true")
     project.rows("runs.jsonl", run(2, answer=SECOND))
-    words = " ".join(project.run().stdout.str().split())
+    words = " ".join(evaluated(project).text.split())
     assert "of answers changed" not in words
     assert "answers are not compared, of which the baseline keeps another form" in words
 
 
 def test_embeddings_that_nothing_here_makes_are_refused_before_a_row_is_read(project):
     bench(project, "{embeddings: 'no_such_module:embed'}")
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE  agent.bench.yaml:8: *'no_such_module:embed' can't be imported*"]
+    result = evaluated(project)
+    assert not result.passed
+    result.says(
+        "INCONCLUSIVE  agent.bench.yaml:8: *'no_such_module:embed' can't be imported*"
     )
 
 
@@ -295,5 +297,5 @@ def test_a_check_without_a_run_names_them_too(project):
 
 def test_two_distances_are_refused(project):
     bench(project, "{distance: edit, embeddings: model}")
-    result = project.run()
-    result.stdout.fnmatch_lines(["*answers have one distance: write*"])
+    with pytest.raises(ConfigError, match="answers have one distance: write"):
+        evaluated(project)

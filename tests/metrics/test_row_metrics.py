@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from scipy import stats as oracle
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
@@ -351,7 +352,7 @@ def recorded(project):
     """A project whose baseline of 60 tasks, 10 % of them wrong, holds the metrics' columns."""
     project.rows("runs.jsonl", _rows(0.1))
     project.bench(BENCH)
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
     return project
 
 
@@ -360,30 +361,28 @@ def test_a_baseline_keeps_the_columns_of_its_metrics(recorded):
     assert '"0": {"answer": ["eel"], "label": ["eel"], "latency_s": ' in path.read_text(
         "utf-8"
     )
-    recorded.run().assert_outcomes(passed=1)
+    assert evaluated(recorded, reporters=("aggregate_metrics.json",)).passed
     assert recorded.aggregate()[0]["agent_metrics"]["macro_f1[lang=de]"] < 1
 
 
 def test_a_baseline_that_lacks_a_metric_and_its_columns_is_inconclusive(project):
     project.rows("runs.jsonl", _rows(0.1))
     project.bench("metrics: [p95/latency_s]\nbaseline: true")
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
     project.bench(BENCH)
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *macro_f1*"])
+    result = evaluated(project)
+    assert not result.passed
+    result.says("INCONCLUSIVE *macro_f1*")
 
 
 def test_a_regression_against_a_committed_baseline(recorded):
     recorded.rows("runs.jsonl", _rows(0.5, slow=3.0))
-    result = recorded.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "FAIL  *: worse than its baseline, 60 tasks x 1",
-            "FAIL     *macro_f1 *",
-            "FAIL     *",
-        ]
+    result = evaluated(recorded)
+    assert not result.passed
+    result.says(
+        "FAIL  *: worse than its baseline, 60 tasks x 1",
+        "FAIL     *macro_f1 *",
+        "FAIL     *",
     )
 
 
@@ -392,8 +391,8 @@ def test_a_row_that_lacks_a_column_of_a_metric_fails(project):
     del rows[3]["answer"]
     project.rows("runs.jsonl", rows)
     project.bench(BENCH.replace("baseline: true\n", ""))
-    project.run().stdout.fnmatch_lines(
-        ["FAIL *: one rollout has not all of *label*, latency_s (task 3)*"]
+    evaluated(project).says(
+        "FAIL *: one rollout has not all of *label*, latency_s (task 3)*"
     )
 
 
@@ -459,4 +458,4 @@ def test_a_threshold_on_the_reward_makes_it_a_number_that_rows_must_have(project
     )
     defined = "- right: {type: accuracy, gold: gold, predicted: predicted}"
     project.bench(f"metrics:\n{defined}\nthresholds: {{mean_reward: '>= 0.5'}}")
-    project.run().stdout.fnmatch_lines(["*runs.jsonl:10: the score 'reward' is text*"])
+    evaluated(project).says("*runs.jsonl:10: the score 'reward' is text*")

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from evaluated import evaluated
 
 OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
 NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
@@ -42,12 +43,15 @@ def entry(project):
     return project.report()["benchmarks"][0]
 
 
-def compared(project, old, new, run=None, **more):
+PAGE = ("report.json", "report.html")
+
+
+def compared(project, old, new, reporters=("report.json",), **more):
     """Compare two runs, of which the later is worse."""
     save(project, "old.jsonl", old, **more)
     save(project, "runs.jsonl", new, **more)
     bench(project, OTHER)
-    assert (run or project.run)().ret == 1
+    assert not evaluated(project, reporters=reporters).passed
     return entry(project)
 
 
@@ -71,7 +75,7 @@ def kept(project):
     """The file with the answers of a recorded baseline."""
     save(project, "runs.jsonl", OLD)
     bench(project, "  baseline: {answers: true}\n")
-    project.run("--snapshot-update")
+    evaluated(project, updates=True)
     (path,) = project.path.glob("__baselines__/*/*.rows.jsonl.gz")
     return path
 
@@ -85,14 +89,14 @@ def test_a_committed_baseline_keeps_the_rows_with_their_answers(project, kept):
     row = json.loads(first)
     assert (row["task"], row["sample"]) == ("q0", 0)
     assert row["item"] == {"prompt": "What is q0?", "response": "It is 0."}
-    assert project.run().ret == 0
+    assert evaluated(project).passed
     assert "flips" not in entry(project)
 
 
 @pytest.mark.usefixtures("kept")
 def test_answers_of_a_committed_baseline_stand_beside_those_of_the_run(project):
     save(project, "runs.jsonl", NEW)
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
     assert texts_of_first_flip(project, "before") == ["It is 1."] * 2
     assert texts_of_first_flip(project, "now") == ["No idea q1."] * 2
 
@@ -100,7 +104,7 @@ def test_answers_of_a_committed_baseline_stand_beside_those_of_the_run(project):
 def test_a_baseline_whose_answers_are_gone_shows_those_of_the_run(project, kept):
     kept.unlink()
     save(project, "runs.jsonl", NEW)
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
     assert set(texts_of_first_flip(project, "before")) == {""}
     assert texts_of_first_flip(project, "now")[0] == "No idea q1."
 
@@ -139,7 +143,7 @@ def first_flips(project, rows):
             f"  - {{name: b{number}, rollouts: {new}, baseline: {{rollouts: {old}}}}}\n"
         )
     project.write("math.bench.yaml", text)
-    project.run().assert_outcomes(failed=len(rows))
+    assert not any(result.passed for result in evaluated(project).results)
     flips = [entry.get("flips", [None]) for entry in project.report()["benchmarks"]]
     return [of_one[0] for of_one in flips]
 
@@ -160,9 +164,8 @@ def test_a_question_alone_is_no_answer(project):
 
 def test_the_texts_of_a_benchmark_have_a_bound(project):
     many = [(f"q{t}", s, 1.0, "long " * 700) for t in range(60) for s in range(4)]
-    flips = compared(project, many, [(t, s, 0.0, text) for t, s, _, text in many])[
-        "flips"
-    ]
+    worse = [(t, s, 0.0, text) for t, s, _, text in many]
+    flips = compared(project, many, worse, PAGE)["flips"]
     assert 5 < len(flips) < 15
     assert len(json.dumps(flips)) < 330_000
     assert (project.path / "evalmetrics" / "report.html").stat().st_size < 3_000_000
@@ -243,4 +246,4 @@ def test_files_that_changed_meanwhile_show_no_answers(project, monkeypatch):
         return records(*args)
 
     monkeypatch.setattr(f"{inner}.records", records_without_old)
-    assert "flips" not in compared(project, OLD, NEW, project.run_here)
+    assert "flips" not in compared(project, OLD, NEW)

@@ -1,20 +1,18 @@
 """--evalmetrics-calibrate: the noise of an unchanged system, and settings that fit it."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
+import shutil
 import subprocess
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 import yaml
-
-if TYPE_CHECKING:
-    from conftest import Project
+from forked import completed
 
 RUNS, TASKS, K = 6, 300, 4
 SHIFTS = (0.06, -0.05, 0.02, -0.06, 0.05, -0.02)  # of each run as a whole
@@ -29,7 +27,7 @@ def rewards(seed, shift):
 class Calibrated(msgspec.Struct, frozen=True):
     """A calibration of recorded runs."""
 
-    project: Project
+    folder: Path
     runs: np.ndarray  # rewards, shape (runs, tasks, rollouts)
     text: str  # what was printed
 
@@ -55,33 +53,50 @@ class Calibrated(msgspec.Struct, frozen=True):
         return float(np.sqrt(max(left, 0)))
 
 
-def calibrated(project, shifts, least):
+def calibrate(folder, *options):
+    """Run a calibration; return what it prints."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    run = completed([*command, "--evalmetrics-calibrate", *options], folder)
+    assert run.returncode == 0
+    return run.stdout
+
+
+def write_run(path, run):
+    """Write one row per reward."""
+    rows = [
+        {"_ng_task_index": task, "_ng_rollout_index": sample, "reward": reward}
+        for task, of_task in enumerate(run)
+        for sample, reward in enumerate(of_task)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def calibrated(folder, shifts, least):
     """Calibrate six recorded runs whose chances are shifted, each as a whole."""
     runs = [rewards(seed, shift) for seed, shift in enumerate(shifts)]
     for number, run in enumerate(runs):
-        project.rollouts(run, f"r{number}.jsonl")
-    project.rollouts(runs[0])
+        write_run(folder / f"r{number}.jsonl", run)
     files = ", ".join(f"[r{number}.jsonl]" for number in range(RUNS))
-    project.bench(
-        f"metrics: [mean_reward]\nthresholds: {{mean_reward: '>= {least}'}}\nbaseline:\n"
-        f"  rollouts: [{files}]  # of last week\n  max_drop: 0.01"
+    (folder / "math.bench.yaml").write_text(
+        "benchmark:\n  name: math\n  rollouts: r0.jsonl\n  metrics: [mean_reward]\n"
+        f"  thresholds: {{mean_reward: '>= {least}'}}\n  baseline:\n"
+        f"    rollouts: [{files}]  # of last week\n    max_drop: 0.01\n",
+        encoding="utf-8",
     )
-    result = project.run("--evalmetrics-calibrate", "-q")
-    assert result.ret == 0
-    return Calibrated(project, np.array(runs), result.stdout.str())
+    return Calibrated(folder, np.array(runs), calibrate(folder, "-q"))
 
 
-@pytest.fixture
-def noisy(project):
-    return calibrated(project, SHIFTS, least=0.49)
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    return calibrated(tmp_path_factory.mktemp("noisy"), SHIFTS, least=0.49)
 
 
-@pytest.fixture
-def quiet(project):
-    return calibrated(project, [0.0] * RUNS, least=0.43)
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory):
+    return calibrated(tmp_path_factory.mktemp("quiet"), [0.0] * RUNS, least=0.43)
 
 
-@pytest.fixture(params=["noisy", "quiet"])
+@pytest.fixture(scope="module", params=["noisy", "quiet"])
 def calibration(request):
     return request.getfixturevalue(request.param)
 
@@ -131,40 +146,37 @@ def test_settings_that_fit_are_not_patched(quiet):
     assert "as a patch" not in quiet.text
 
 
-def apply_patch(calibrated):
-    patch = calibrated.text[calibrated.text.index("--- a/math.bench.yaml") :]
-    subprocess.run(
-        ["git", "apply"],
-        input=patch,
-        text=True,
-        check=True,
-        cwd=calibrated.project.path,
-    )
-    return (calibrated.project.path / "math.bench.yaml").read_text()
+@pytest.fixture
+def patched(noisy, tmp_path):
+    """The folder of noisy runs, with the patch that their calibration printed."""
+    shutil.copytree(noisy.folder, tmp_path, dirs_exist_ok=True)
+    patch = noisy.text[noisy.text.index("--- a/math.bench.yaml") :]
+    subprocess.run(["git", "apply"], input=patch, text=True, check=True, cwd=tmp_path)
+    return tmp_path
 
 
-def test_the_patch_puts_the_threshold_below_the_noise_and_keeps_comments(noisy):
-    text = apply_patch(noisy)
+def test_the_patch_puts_the_threshold_below_the_noise_and_keeps_comments(
+    noisy, patched
+):
+    text = (patched / "math.bench.yaml").read_text(encoding="utf-8")
     thresholds = yaml.safe_load(text)["benchmark"]["thresholds"]
     least = float(thresholds["mean_reward"].removeprefix(">= "))
     assert least < noisy.means.mean() - 2 * noisy.means.std(ddof=1)
     assert "# of last week" in text
 
 
-def test_patched_settings_fit(noisy):
-    apply_patch(noisy)
-    again = noisy.project.run("--evalmetrics-calibrate", "-q").stdout.str()
-    assert "as a patch" not in again
+def test_patched_settings_fit(patched):
+    assert "as a patch" not in calibrate(patched, "-q")
 
 
 def data_of_page(calibrated):
-    page = calibrated.project.path / "evalmetrics" / "calibration.html"
+    page = calibrated.folder / "evalmetrics" / "calibration.html"
     text = page.read_text(encoding="utf-8")
     return json.loads(text.partition('id="noise">')[2].partition("</script>")[0])
 
 
 def test_the_page_is_all_that_a_calibration_leaves(quiet):
-    left = quiet.project.path / "evalmetrics"
+    left = quiet.folder / "evalmetrics"
     names = sorted(path.name for path in left.iterdir())
     assert names == [".gitignore", "calibration.html"]
 

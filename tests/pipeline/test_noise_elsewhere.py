@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 
 SKILL = 0.1 + 0.8 * np.random.default_rng(7).beta(0.4, 0.4, 200)
 SHIFTS = (0.05, -0.04, 0.0, -0.06, 0.04, 0.02, -0.03, 0.06, -0.05, 0.0)
@@ -42,13 +43,13 @@ def keep_history(project, runs):
     project.write("history.jsonl", "".join(json.dumps(run) + "\n" for run in runs))
 
 
-def judge_a_shift(project, *options):
+def judge_a_shift(project):
     """Record one run, and judge another that is 7 points lower."""
     project.write("lone.bench.yaml", BENCH)
     write(project, 20)
-    project.run("--evalmetrics-update")
+    evaluated(project, updates=True)
     write(project, 21, -0.07)
-    result = project.run("--evalmetrics-history", "history.jsonl", *options)
+    result = project.run_here("--evalmetrics-history", "history.jsonl")
     (entry,) = project.report()["benchmarks"]
     (check,) = [one for one in entry["checks"] if one["name"] == "mean_reward"]
     return result, check
@@ -116,17 +117,14 @@ def test_the_same_rollouts_judged_again_and_again_show_nothing(project):
 def test_a_passing_run_says_once_that_the_noise_is_unknown(project):
     project.write("lone.bench.yaml", BENCH)
     write(project, 20)
-    project.run("--evalmetrics-update")
-    result = project.run()
-    result.stdout.fnmatch_lines(
-        ["note: the noise between runs is unknown (one run in the baseline, *"]
-    )
-    assert str(result.stdout).count("noise between runs") == 1
+    evaluated(project, updates=True)
+    result = evaluated(project)
+    result.says("note: the noise between runs is unknown (one run in the baseline, *")
+    assert result.text.count("noise between runs") == 1
 
 
 def test_stated_noise_is_known(project):
     project.write("lone.bench.yaml", BENCH.replace("true", "{run_noise: 1%}"))
     write(project, 20)
-    project.run("--evalmetrics-update")
-    result = project.run()
-    result.stdout.no_fnmatch_line("*noise between runs is unknown*")
+    evaluated(project, updates=True)
+    assert "noise between runs is unknown" not in evaluated(project).text

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 
 LEVELS = ("easy", "easy", "easy", "hard")
 FILE = """
@@ -15,6 +16,7 @@ benchmark:
   sample: {{tasks: 40, by: difficulty}}
   baseline: true
 """
+SAMPLE = "  sample: {tasks: 40, by: difficulty}\n"
 
 
 def rows(seed, drop=0.0, tasks=160, first=0):
@@ -45,15 +47,21 @@ def check(project):
 @pytest.fixture
 def recorded(project):
     """A project whose nightly run recorded all of its 160 tasks."""
+    text = FILE.format(tasks=160)
+    project.write("math.bench.yaml", text.replace(SAMPLE, ""))
+    project.rows("runs.jsonl", rows(1))
+    assert evaluated(project, updates=True).passed
+    project.write("math.bench.yaml", text)
+    return project
+
+
+def test_a_nightly_run_records_all_tasks(project):
     project.write("math.bench.yaml", FILE.format(tasks=160))
     project.rows("runs.jsonl", rows(1))
     result = project.run("--snapshot-update", "--evalmetrics-all-tasks")
     result.assert_outcomes(passed=1)
-    return project
-
-
-def test_a_nightly_run_records_all_tasks(recorded):
-    assert len(drawn(recorded)) == 160
+    assert len(drawn(project)) == 160
+    assert '"tasks": 160' in project.baseline().read_text(encoding="utf-8")
 
 
 def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(recorded):
@@ -70,7 +78,7 @@ def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(recorded):
 
 
 def test_the_estimate_of_a_sample_is_that_of_its_tasks(recorded):
-    recorded.run()
+    evaluated(recorded)
     tasks = drawn(recorded)
     rewards = [row["reward"] for row in rows(1) if str(row["_ng_task_index"]) in tasks]
     agent = recorded.report()["benchmarks"][0]["agents"][0]
@@ -80,18 +88,18 @@ def test_the_estimate_of_a_sample_is_that_of_its_tasks(recorded):
 
 
 def test_the_order_of_the_rows_does_not_change_which_tasks_are_drawn(recorded):
-    recorded.run()
+    evaluated(recorded)
     tasks = drawn(recorded)
     lines = (recorded.path / "runs.jsonl").read_text().splitlines(keepends=True)
     random.Random(7).shuffle(lines)  # noqa: S311 - no secret
     recorded.write("runs.jsonl", "".join(lines))
-    recorded.run().assert_outcomes(passed=1)
+    assert evaluated(recorded).passed
     assert drawn(recorded) == tasks
 
 
 def test_a_drop_is_found_on_the_drawn_tasks(recorded):
     recorded.rows("runs.jsonl", rows(2, drop=0.3))
-    recorded.run().assert_outcomes(failed=1)
+    assert not evaluated(recorded).passed
     assert check(recorded)["verdict"] == "FAIL"
     assert check(recorded)["comparison"]["tasks"] == 40
 
@@ -109,23 +117,21 @@ def test_the_plan_is_that_of_the_tasks_that_the_run_would_draw(recorded):
     assert "pass@1  160 " in plan_of_all.stdout.str()
 
 
-def test_tasks_are_drawn_by_content_and_a_lost_one_is_not_overlooked(project):
-    project.write("math.bench.yaml", FILE.format(tasks=160))
-    project.rows("runs.jsonl", rows(1))
-    project.run("--snapshot-update", "--evalmetrics-all-tasks")
-    project.run()
+def test_tasks_are_drawn_by_content_and_a_lost_one_is_not_overlooked(recorded):
+    project = recorded
+    evaluated(project)
     tasks = {int(task) for task in drawn(project)}
     # the first row is gone, so that every id is another's: the questions stay the same ones
     project.write("math.bench.yaml", FILE.format(tasks=159))
     project.rows("runs.jsonl", rows(1, first=1))
-    result = project.run()
+    result = evaluated(project)
     assert len({int(task) + 1 for task in drawn(project)} & tasks) >= 38
     lost = project.checks()["tasks"]  # of the baseline, which comes last
     assert lost["verdict"] == "FAIL"
     assert "1 of the baseline's 41 tasks is not in this run: 0" in lost["reason"]
     project.write("math.bench.yaml", FILE.format(tasks=160))
-    result = project.run()
-    result.stdout.fnmatch_lines(["*there are 159 tasks to sample from, expected 160*"])
+    result = evaluated(project)
+    result.says("*there are 159 tasks to sample from, expected 160*")
 
 
 ONLINE = """

@@ -39,15 +39,15 @@ def test_an_orphan_fails_a_run_that_could_have_used_it(same, args):
 @pytest.mark.parametrize("option", [UPDATE, f"{DELETE}=list"])
 def test_neither_an_update_nor_a_list_deletes_an_orphan(same, option):
     orphan = same.orphan()
-    assert same.run(option, "evals").ret == 0
+    assert same.run_here(option, "evals").ret == 0
     assert orphan.exists()
 
 
 def test_an_orphan_is_listed_and_deleted_by_an_option_of_its_own(same):
     orphan = same.orphan()
-    result = same.run("evals", f"{DELETE}=list")
+    result = same.run_here("evals", f"{DELETE}=list")
     result.stdout.fnmatch_lines([f"unused: {ORPHAN}", "1 unused baseline: *"])
-    result = same.run("evals", DELETE)
+    result = same.run_here("evals", DELETE)
     assert result.ret == 0
     result.stdout.fnmatch_lines([f"unused: {ORPHAN}", "1 *baseline deleted"])
     assert not orphan.exists()
@@ -77,7 +77,7 @@ def test_a_file_that_may_be_a_benchmark_file_in_another_setting(same):
         ("gone.bench.yml", "no *"),
     ):
         same.write(name, "")
-        same.run(
+        same.run_here(
             "-o", "evalmetrics_files=*.bench.yaml", f"{DELETE}=list"
         ).stdout.fnmatch_lines([last])
 
@@ -87,10 +87,10 @@ def test_a_file_that_may_be_a_benchmark_file_in_another_setting(same):
 )
 def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(same, args):
     same.write("test_own.py", "def test_own(snapshot): assert 1 == snapshot\n")
-    same.run(UPDATE, "evals/test_own.py")
+    same.run_here(UPDATE, "evals/test_own.py")
     own = same.folder / "__snapshots__" / "test_own.ambr"
     before = own.read_bytes()
-    assert same.run(*args).ret == 0
+    assert same.run_here(*args).ret == 0
     assert own.read_bytes() == before
     assert same.rewritten() == set()
 
@@ -98,8 +98,8 @@ def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(same, args):
 def test_a_selection_reports_no_orphans(same):
     same.orphan("one.bench/math-older.json")
     for args in (("-k", "math"), ("-m", "nightly"), ("evals/one.bench.yaml::math",)):
-        assert same.run(*args).ret == 0
-        assert same.run(UPDATE, *args).ret == 0
+        assert same.run_here(*args).ret == 0
+        assert same.run_here(UPDATE, *args).ret == 0
     assert len(same.baselines()) == 5
 
 
@@ -121,14 +121,14 @@ def test_a_renamed_benchmark_is_guessed(same):
         "two.bench.yaml",
         (same.folder / "two.bench.yaml").read_text().replace("r}", "rs}"),
     )
-    same.run("evals/two.bench.yaml").stdout.fnmatch_lines(
+    same.run_here("evals/two.bench.yaml").stdout.fnmatch_lines(
         ["INCONCLUSIVE*no baseline yet to compare with: was it renamed from other[?]*"]
     )
 
 
 def test_an_unused_baseline_only_warns_with_syrupys_option_for_that(same):
     same.orphan()
-    result = same.run("--snapshot-warn-unused")
+    result = same.run_here("--snapshot-warn-unused")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["1 unused baseline: *"])
 
@@ -136,10 +136,10 @@ def test_an_unused_baseline_only_warns_with_syrupys_option_for_that(same):
 def test_the_last_baseline_of_a_file_that_keeps_none_any_more_is_unused(project):
     project.rollouts([[1.0], [1.0]])
     project.bench("metrics: [pass@1]\nbaseline: true")
-    assert project.run(UPDATE).ret == 0
+    assert project.run_here(UPDATE).ret == 0
     project.bench("metrics: [pass@1]", "other.bench.yaml")
     (project.path / "math.bench.yaml").unlink()
-    result = project.run()
+    result = project.run_here()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["1 unused baseline: *", "    __baselines__/math.bench/math.json (*"]
@@ -169,15 +169,15 @@ def test_a_committed_baseline_whose_file_is_deleted_fails_a_run_of_other_files(
         project.rollouts([[1, 0]] * 10, f"{folder}/runs.jsonl")
         project.bench("metrics: [pass@1]\nbaseline: true", name)
     project.write("pytest.ini", "[pytest]\n")
-    assert project.run("--evalmetrics-update").ret == 0
+    assert project.run_here("--evalmetrics-update").ret == 0
     git(project.path, "init", "-q")
     git(project.path, "add", "-A")
     git(project.path, "commit", "-q", "-m", "recorded")
-    assert project.run(*args).ret == 0
+    assert project.run_here(*args).ret == 0
     (project.path / "first/a.bench.yaml").unlink()
-    result = project.run(*args)
+    result = project.run_here(*args)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["    first/__baselines__/a.bench/math.json (a.bench.yaml is gone)"]
     )
-    assert project.run(*args, "-k", "math").ret == 0  # a selection looks for none
+    assert project.run_here(*args, "-k", "math").ret == 0  # a selection looks for none

@@ -110,14 +110,15 @@ def test_syrupy_reports_ordinary_snapshots_as_if_there_were_no_benchmarks(
 
     project.write("test_texts.py", tests)
     put(AMBER)
-    alone = project.run(*args)
+    run = project.run if "-n" in args else project.run_here
+    alone = run(*args)
     left_alone = snapshots()
 
     put(AMBER)
     put(BASELINE)
     project.write("runs.jsonl", RUNS)
     project.bench(BENCH)
-    beside = project.run(*args)
+    beside = run(*args)
 
     assert snapshot_report(beside) == snapshot_report(alone)
     assert snapshots() == left_alone
@@ -155,7 +156,7 @@ def test_a_plugin_with_the_same_option_is_named_at_the_start(project):
 def test_two_files_of_one_stem_do_not_share_a_folder(evals):
     twin = evals.write("two.bench.yml", "benchmark: {name: mine, rollouts: runs.jsonl}")
     for args in ((), (UPDATE,), (UPDATE, "evals/two.bench.yaml")):
-        result = evals.run(*args)
+        result = evals.run_here(*args)
         result.stdout.fnmatch_lines(
             [
                 "INCONCLUSIVE *two.bench.yaml and two.bench.yml would keep their baselines in one *"
@@ -163,7 +164,7 @@ def test_two_files_of_one_stem_do_not_share_a_folder(evals):
         )
         assert "two.bench/other.json" not in evals.rewritten()
     twin.rename(evals.folder / "three.bench.yml")
-    assert evals.run(UPDATE).ret == 0
+    assert evals.run_here(UPDATE).ret == 0
     assert "two.bench/other.json" in evals.rewritten()
 
 
@@ -173,7 +174,7 @@ def test_two_names_that_differ_by_case_alone_do_not_share_a_file(project):
         "other, baseline: {rollouts: runs.jsonl}", "KEPT, baseline: true"
     )
     project.write("math.bench.yaml", text)
-    result = project.run(UPDATE)
+    result = project.run_here(UPDATE)
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
         [
@@ -183,7 +184,7 @@ def test_two_names_that_differ_by_case_alone_do_not_share_a_file(project):
     )
     assert not (project.path / "__baselines__").exists()
     project.write("math.bench.yaml", text.replace("KEPT, baseline: true", "KEPT"))
-    assert project.run(UPDATE).ret == 0
+    assert project.run_here(UPDATE).ret == 0
 
 
 def test_every_name_has_a_file_of_its_own(project):
@@ -212,10 +213,10 @@ def test_every_name_has_a_file_of_its_own(project):
     keys = {"rollouts": "runs.jsonl", "metrics": ["mean_reward"], "baseline": True}
     whole = {"defaults": keys, "benchmarks": [{"name": name} for name in names]}
     project.write("math.bench.yaml", json.dumps(whole, ensure_ascii=False))
-    project.run(UPDATE).assert_outcomes(passed=len(names))
+    project.run_here(UPDATE).assert_outcomes(passed=len(names))
     files = sorted((project.path / "__baselines__" / "math.bench").iterdir())
     assert len(files) == len(names)
     assert all(file.name.isascii() for file in files)
-    result = project.run()
+    result = project.run_here()
     result.assert_outcomes(passed=len(names))
     assert result.ret == 0  # none of them looks like an orphan

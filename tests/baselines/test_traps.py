@@ -27,7 +27,7 @@ UPDATE = "--snapshot-update"
 )
 def test_a_selection_touches_what_it_selects(evals, args, rewritten):
     orphan = evals.orphan()
-    result = evals.run(UPDATE, *args)
+    result = evals.run_here(UPDATE, *args)
     result.assert_outcomes(
         passed=len(rewritten), deselected=result.parseoutcomes().get("deselected", 0)
     )
@@ -73,7 +73,7 @@ def test_a_benchmark_that_cannot_be_evaluated_keeps_no_other_from_its_baseline(e
         "one.bench.yaml",
         ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"),
     )
-    evals.run(UPDATE)
+    evals.run_here(UPDATE)
     assert evals.rewritten() == {OLD, PHYSICS, OTHER}
 
 
@@ -157,10 +157,10 @@ def pytest_runtest_setup(item):
 
 def test_a_broken_benchmark_file_makes_nothing_an_orphan(evals):
     evals.write("one.bench.yaml", "benchmarks: [")
-    result = evals.run(UPDATE)
+    result = evals.run_here(UPDATE)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert evals.rewritten() == set()
-    evals.run(UPDATE, "--continue-on-collection-errors").assert_outcomes(
+    evals.run_here(UPDATE, "--continue-on-collection-errors").assert_outcomes(
         passed=1, errors=1
     )
     assert evals.rewritten() == {OTHER}
@@ -201,7 +201,7 @@ def test_other_snapshots_in_the_same_folder(evals):
 )
 def test_what_keeps_even_an_orphan(evals, args, ret):
     orphan = evals.orphan()
-    assert evals.run(*args).ret == ret
+    assert evals.run_here(*args).ret == ret
     assert orphan.exists()
     updated = set(ALL) if UPDATE in args and "--co" not in args else set()
     assert evals.rewritten() == updated
@@ -209,7 +209,7 @@ def test_what_keeps_even_an_orphan(evals, args, ret):
 
 def test_only_new_ones_are_recorded_where_that_is_asked(evals):
     (evals.folder / "__baselines__" / PHYSICS).unlink()
-    result = evals.run("--snapshot-update-new-only")
+    result = evals.run_here("--snapshot-update-new-only")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(
         ["*recorded evals/__baselines__/one.bench/mmlu%2Fphysics.json"]

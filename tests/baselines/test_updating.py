@@ -15,7 +15,7 @@ BASELINE = "metrics: [pass@1]\nexpect: {tasks: 8}\nbaseline: true"
 def recorded(project):
     project.rollouts(GOOD)
     project.bench(BASELINE)
-    result = project.run(UPDATE)
+    result = project.run_here(UPDATE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -33,7 +33,7 @@ def test_the_time_of_the_recording_is_kept_to_the_second_in_utc(recorded):
 
 def test_an_agent_that_was_renamed_is_compared_with_what_it_was(recorded):
     recorded.rollouts(WORSE, agent_ref={"name": "new name"})
-    result = recorded.run(UPDATE)
+    result = recorded.run_here(UPDATE)
     result.stdout.fnmatch_lines(["        pass@1 0.6250 -> 0.5625"])
     assert "no longer recorded" not in result.stdout.str()
 
@@ -42,9 +42,9 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded):
     recorded.rollouts([[0.99, 1.0], *GOOD[1:]])
     text = BASELINE.replace("true", "{max_drop: 20%}")
     recorded.bench(text)
-    assert recorded.run().ret == 0
+    assert recorded.run_here().ret == 0
     recorded.bench(text.replace("[pass@1]", "[pass^2, pass@1]"))
-    recorded.run(UPDATE).stdout.fnmatch_lines(
+    recorded.run_here(UPDATE).stdout.fnmatch_lines(
         [
             "*pass^2 0.3750 (new)",
             "*pass@1 0.6250 -> 0.5625",
@@ -54,7 +54,7 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded):
     kept = json.loads(recorded.baseline().read_text())["agents"]["agent"]["tasks"]["0"]
     assert kept == {"reward": [0.99, 1]}
     recorded.bench(BASELINE)
-    recorded.run(UPDATE).stdout.fnmatch_lines(
+    recorded.run_here(UPDATE).stdout.fnmatch_lines(
         [
             "        pass^2 0.3750 -> no longer recorded",
             "        as before: pass@1, mean/reward",
@@ -86,7 +86,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(project)
     texts = []
     for order in (rows, rows[::-1], rows[7:] + rows[:7]):
         project.rows("runs.jsonl", order)
-        assert project.run(UPDATE).ret == 0
+        assert project.run_here(UPDATE).ret == 0
         texts.append(project.baseline().read_bytes())
     assert texts[0] == texts[1] == texts[2]
     doc = json.loads(texts[0])
@@ -141,9 +141,9 @@ def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is fu
 def test_the_way_out_for_a_grown_data_set_is_the_number_of_its_tasks(project):
     project.rollouts([[1, 0]] * 10)
     project.bench("expect: {tasks: 10}\nmetrics: [pass@1]\nbaseline: true")
-    assert project.run(UPDATE).ret == 0
+    assert project.run_here(UPDATE).ret == 0
     project.rollouts([[1, 0]] * 12)
-    refused = project.run(UPDATE)
+    refused = project.run_here(UPDATE)
     refused.stdout.fnmatch_lines(
         [
             (
@@ -155,6 +155,6 @@ def test_the_way_out_for_a_grown_data_set_is_the_number_of_its_tasks(project):
         ]
     )
     project.bench("expect: {tasks: 12}\nmetrics: [pass@1]\nbaseline: true")
-    recorded = project.run(UPDATE)
+    recorded = project.run_here(UPDATE)
     assert recorded.ret == 0
     recorded.stdout.fnmatch_lines(["*2 new tasks not in the baseline: 10 (*), 11 (*)"])

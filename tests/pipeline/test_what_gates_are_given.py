@@ -23,7 +23,7 @@ from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts
 from pytest_evalmetrics.pipeline.comparing import ComparisonTerms, compare_agents
 from pytest_evalmetrics.pipeline.judging import judge_comparisons
 from pytest_evalmetrics.pipeline.measurement_changes import changed_gates, touches
-from pytest_evalmetrics.pipeline.power import _worst_value
+from pytest_evalmetrics.pipeline.power import _is_on_unit, _worst_value
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
 from pytest_evalmetrics.pipeline.references import Reference, reference_of
 from pytest_evalmetrics.pipeline.separators import separators
@@ -217,3 +217,17 @@ def test_a_sum_that_can_t_be_compared_is_placed_at_its_settings(tmp_path):
     (check,) = comparison.judgeable
     # the fourth line is `metrics: [sum/reward]`, the eighth the settings of the sum
     assert check.line == 8
+
+
+@pytest.mark.parametrize(
+    ("rewards", "is_rate"),
+    [
+        ([0, 1], True),
+        ([0.5], True),
+        ([-0.5, 1], False),
+        ([0, 1.5], False),
+        ([], False),
+    ],
+)
+def test_rewards_from_0_to_1_are_rates(rewards, is_rate):
+    assert _is_on_unit(TaskRewards.from_lists([rewards])) is is_rate

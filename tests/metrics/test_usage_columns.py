@@ -1,0 +1,104 @@
+"""Which columns state what a rollout used, and what metrics need and say of themselves."""
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.metrics import Pairing
+
+
+@pytest.fixture
+def used(planned):
+    """Take what each row used from columns of scores."""
+
+    def column(metric, **scores):
+        arrays = {name: np.array(values, float) for name, values in scores.items()}
+        return planned().names.bind(metric).target.column(arrays)
+
+    return column
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("time_per_task", "latency_s"),
+        ("time_per_task", "latency_seconds"),
+        ("time_per_task", "duration_s"),
+        ("time_per_task", "duration_seconds"),
+        ("time_per_task", "elapsed_s"),
+        ("time_per_task", "wall_time_s"),
+        ("tokens_per_task", "total_tokens"),
+        ("cost_per_task", "cost_usd"),
+        ("cost_per_task", "total_cost_usd"),
+        ("cost_per_task", "cost"),
+        ("cost_per_task", "total_cost"),
+    ],
+)
+def test_a_column_of_this_name_states_the_usage(used, metric, name):
+    assert used(metric, **{name: [1.5, 2]}).tolist() == [1.5, 2]
+
+
+@pytest.mark.parametrize(
+    "names", [("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")]
+)
+def test_tokens_of_both_ways_are_added(used, names):
+    first, second = names
+    columns = {first: [10, 20], second: [1, 2]}
+    assert used("tokens_per_task", **columns).tolist() == [11, 22]
+    assert used("tokens_per_task", **{first: [10, 20]}) is None
+
+
+def test_a_row_that_lacks_the_first_column_is_taken_from_the_next(used):
+    column = used("cost_per_task", cost_usd=[1, np.nan, np.nan], cost=[7, 8, np.nan])
+    np.testing.assert_equal(column, [1, 8, np.nan])
+
+
+def test_usage_that_no_row_states_is_none(used):
+    assert used("cost_per_task", cost=[np.nan, np.nan]) is None
+    assert used("cost_per_task", tokens=[1, 2]) is None
+
+
+# -- what metrics need -----------------------------------------------------------------------
+
+VOTE = {"vote": {"type": "majority_vote", "answer": "said", "k": 3}}
+
+
+@pytest.mark.parametrize(("estimator", "needed"), [("unbiased", 3), ("first_k", 1)])
+def test_a_vote_of_k_rollouts_needs_them_unless_the_first_ones_are_asked(
+    planned, estimator, needed
+):
+    plan = planned(metrics=[VOTE], pass_estimator=estimator)
+    assert plan.names.bind("vote").target.samples_needed == needed
+
+
+class TakesMore:
+    """An object that is called with more than the rewards."""
+
+    def __call__(self, rewards, k):
+        return rewards[k]
+
+
+takes_more = TakesMore()
+
+
+def test_an_object_that_is_called_otherwise_is_named_by_its_class(planned):
+    with pytest.raises(MetricError) as refused:
+        planned().names.bind(f"{__name__}:takes_more")
+    assert refused.value.message.endswith(
+        "can't be called with the rewards alone: it is TakesMore(rewards, k), expected "
+        "compute(self, task_rewards)"
+    )
+
+
+# -- differences -----------------------------------------------------------------------------
+
+
+def test_a_median_of_other_tasks_is_computed_from_the_values_of_tasks(planned, table):
+    plan = planned(metrics=["median"])
+    before = table([[1], [3], [5]])
+    now = table([[0], [3], [9]])
+    pair = Pairing(plan, now, before, np.ones(3, int)).pair(plan.names.bind("median"))
+    # the tasks of the run follow those of the baseline
+    first = np.array([[0, 0, 1], [2, 2, 1]])
+    second = np.array([[3, 3, 4], [5, 5, 4]])
+    assert pair.difference(first, second).tolist() == [1 - 0, 5 - 9]

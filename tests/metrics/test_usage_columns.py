@@ -1,10 +1,14 @@
 """Which columns state what a rollout used, and what metrics need and say of themselves."""
 
+import inspect
+import math
+
 import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics import Pairing
+from pytest_evalmetrics.ext import TaskRewards
+from pytest_evalmetrics.metrics import Pairing, SampleSource
 
 
 @pytest.fixture
@@ -102,3 +106,67 @@ def test_a_median_of_other_tasks_is_computed_from_the_values_of_tasks(planned, t
     first = np.array([[0, 0, 1], [2, 2, 1]])
     second = np.array([[3, 3, 4], [5, 5, 4]])
     assert pair.difference(first, second).tolist() == [1 - 0, 5 - 9]
+
+
+# -- what is read and what fails -------------------------------------------------------------
+
+
+def test_the_labels_that_metrics_read_are_fields_and_their_numbers_are_not(planned):
+    brier = {"loss": {"type": "brier", "gold": "gold", "score": "p"}}
+    plan = planned(metrics=[brier])
+    assert plan.categories == ("gold",)
+
+
+class Root:
+    """A metric whose code is not Python's."""
+
+    compute = staticmethod(math.sqrt)
+
+
+def test_a_metric_that_fails_outside_of_python_is_placed_at_its_class(planned):
+    metric = planned().names.bind(f"{__name__}:Root")
+    with pytest.raises(MetricError) as refused:
+        metric.measure(TaskRewards.from_lists([[1], [0]]))
+    assert refused.value.file.endswith("test_usage_columns.py")
+    assert refused.value.line == inspect.getsourcelines(Root)[1]
+
+
+def test_one_rollout_has_no_standard_deviation(planned):
+    metric = planned().names.bind("std/reward")
+    with pytest.raises(MetricError) as refused:
+        metric.measure(TaskRewards.from_lists([[1]]))
+    assert "std/reward" in refused.value.message
+    assert metric.measure(TaskRewards.from_lists([[1], [0]]))[0] == pytest.approx(
+        math.sqrt(0.5)
+    )
+
+
+class AtLeast:
+    """The share of tasks of so many rollouts."""
+
+    def __init__(self, least):
+        self.least = least
+
+    def compute(self, task_rewards):
+        return sum(len(task) >= self.least for task in task_rewards) / len(task_rewards)
+
+
+@pytest.mark.parametrize(("least", "share"), [(1, 1), (2, 0.5)])
+def test_a_metric_of_ones_own_is_made_with_the_arguments_of_the_file(
+    reduced, table, least, share
+):
+    keys = {"type": f"{__name__}:AtLeast", "least": least}
+    estimates = reduced(table([[1, 1], [0]]), metrics=[{"share": keys}]).estimates
+    assert estimates["share"].value == share
+
+
+def test_a_game_is_worth_what_the_rated_player_won_of_it_on_either_side(planned, table):
+    elo = {"type": "elo", "a": "a", "b": "b", "winner": "won", "of": "us"}
+    metric = planned(metrics=[{"rating": elo}]).names.bind("rating")
+    labels = {
+        "a": ["us", "us", "them", "them", "x", "us"],
+        "b": ["them", "x", "us", "us", "them", "x"],
+        "won": ["us", "x", "us", "them", "x", "tie"],
+    }
+    source = SampleSource(table([[1]] * 6, labels=labels), "reward")
+    assert source.sample(metric).rewards.worth.tolist() == [1, 0, 1, 0, 0.5, 0.5]

@@ -9,7 +9,7 @@ from pytest_evalmetrics import gates
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.gates.sequential import Look
-from pytest_evalmetrics.model.changes import ThresholdChanged
+from pytest_evalmetrics.model.changes import TasksFlipped, ThresholdChanged
 from pytest_evalmetrics.model.estimates import Estimate
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
@@ -231,3 +231,13 @@ def test_a_sum_that_can_t_be_compared_is_placed_at_its_settings(tmp_path):
 )
 def test_rewards_from_0_to_1_are_rates(rewards, is_rate):
     assert _is_on_unit(TaskRewards.from_lists([rewards])) is is_rate
+
+
+@pytest.mark.parametrize(("direction", "flips"), [("higher", 1), ("lower", 0)])
+def test_zeros_and_ones_flip_unless_their_mean_should_fall(tmp_path, direction, flips):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]] * 8)
+    write_rows(tmp_path, "new.jsonl", [[1, 1]] * 7 + [[0, 0]])
+    gate = f", metrics: {{mean_reward: {{direction: {direction}}}}}"
+    keys = f"metrics: [mean_reward]\n{against(rest=gate)}"
+    changes = evaluate(given(benchmark(tmp_path, keys))).result.changes
+    assert sum(isinstance(one, TasksFlipped) for one in changes) == flips

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import SharedProject
 from forked import Run
+from own_environment import own_environment
 from pseudo_terminal import sent_to_terminal
 from scoring.transport.conftest import Server
 
@@ -64,7 +65,8 @@ class Scored(SharedProject):
         )
 
     def run(self, *args):
-        return super().run("-p", "cacheprovider", *args)  # its folder holds the journal
+        with own_environment():
+            return super().run("-p", "cacheprovider", *args)  # it holds the journal
 
     def artifacts(self):
         """Read those that don't tell whether the journal answered."""

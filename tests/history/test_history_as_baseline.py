@@ -25,9 +25,10 @@ def value(project):
     return agent["estimates"]["pass@1"]["value"]
 
 
-@pytest.fixture
-def four_runs(project):
-    """A project with four runs in its history; the last one's worker wrote it too."""
+@pytest.fixture(scope="module")
+def four_runs(new_project):
+    """A project with four runs in its history, of which a worker made the last, and their values."""
+    project = new_project()
     project.bench(FILE)
     rollouts(project, 1)
     assert project.run(*UPDATE).ret == 0
@@ -47,8 +48,9 @@ def test_a_history_without_runs_is_nothing_to_compare_with(project):
     )
 
 
-def test_a_run_is_held_against_the_last_runs_task_by_task(four_runs):
-    project, values = four_runs
+def test_a_run_is_held_against_the_last_runs_task_by_task(four_runs, copy_of):
+    before, values = four_runs
+    project = copy_of(before)
     rollouts(project, 5, drop=0.3)
     result = project.run(*KEEP)
     result.stdout.fnmatch_lines(
@@ -64,8 +66,9 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(four_runs):
     assert facts["baseline"] == pytest.approx(sum(values[1:]) / 3)
 
 
-def test_a_failed_run_is_none_to_compare_with(four_runs):
-    project, values = four_runs
+def test_a_failed_run_is_none_to_compare_with(four_runs, copy_of):
+    before, values = four_runs
+    project = copy_of(before)
     rollouts(project, 5, drop=0.3)
     assert project.run(*KEEP).ret == 1
     rollouts(project, 6)
@@ -80,9 +83,10 @@ def test_the_report_s_history_is_without_the_tasks_of_its_runs(four_runs):
     assert ["baseline" in run for run in runs] == [False] * 4
 
 
-@pytest.fixture
-def accepted(project):
+@pytest.fixture(scope="module")
+def accepted(new_project):
     """A project whose second run was accepted for a reason, and a run after it."""
+    project = new_project()
     project.bench(FILE)
     rollouts(project, 1)
     project.run(*UPDATE)
@@ -111,17 +115,18 @@ def test_the_summary_shows_the_reason_of_an_accepted_change(accepted):
     assert ": a cheaper model" in summary
 
 
-def test_other_tasks_are_another_benchmark_until_they_are_accepted(accepted):
-    rollouts(accepted, 4, drop=0.3, tasks=50)
-    accepted.bench(FILE.replace("60", "50"))
-    accepted.run(*KEEP).stdout.fnmatch_lines(
+def test_other_tasks_are_another_benchmark_until_they_are_accepted(accepted, copy_of):
+    project = copy_of(accepted)
+    rollouts(project, 4, drop=0.3, tasks=50)
+    project.bench(FILE.replace("60", "50"))
+    project.run(*KEEP).stdout.fnmatch_lines(
         [
             "*10 of the baseline's 60 tasks*",
             "*accept it with `pytest --evalmetrics-update*",
         ]
     )
-    assert accepted.run(*UPDATE).ret == 0
-    assert accepted.run(*KEEP).ret == 0
+    assert project.run(*UPDATE).ret == 0
+    assert project.run(*KEEP).ret == 0
 
 
 def test_the_history_may_be_another_file_and_must_be_one(project):
@@ -146,14 +151,20 @@ def test_what_is_said_of_an_update_needs_one(project, option):
     assert "needs --evalmetrics-update" in project.run(*option).stderr.str()
 
 
-@pytest.fixture
-def with_reason(project):
+@pytest.fixture(scope="module")
+def recorded_once(new_project):
     """A project whose committed baseline was recorded for a reason."""
+    project = new_project()
     project.bench(FILE.replace("{history: 3}", "true"))
     rollouts(project, 1)
     project.run("--snapshot-update", "--evalmetrics-reason", "first one")
     assert recorded_reason(project) == "first one"
     return project
+
+
+@pytest.fixture
+def with_reason(recorded_once, copy_of):
+    return copy_of(recorded_once)
 
 
 def recorded_reason(project):

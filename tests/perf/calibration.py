@@ -5,7 +5,7 @@ a benchmark gets which says `baseline: true`. Prints the tables of docs/calibrat
 with 1 where a limit does not hold.
 
     python tests/perf/calibration.py --jobs 2           # some hours; --scale 0.1 a tenth
-    python tests/perf/calibration.py --jobs 2 --quick   # a minute, with limits to match
+    python tests/perf/calibration.py --jobs 2 --quick   # half a minute, with limits to match
     python tests/perf/calibration.py --only unequal     # one table
 """
 
@@ -956,8 +956,8 @@ def main() -> int:
     asked = parser.parse_args()
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
     # each table keeps a cell
-    step, scale = (12, 0.05) if asked.quick else (1, 1.0)
-    steps = {random: 100, intervals: 11, many: 6} if asked.quick else {}
+    step, scale = (24, 0.05) if asked.quick else (1, 1.0)
+    steps = {random: 100, intervals: 22, many: 6} if asked.quick else {}
     scale = asked.scale or scale
     cells = []
     for table_of_cells in tables:

@@ -170,3 +170,28 @@ def test_a_game_is_worth_what_the_rated_player_won_of_it_on_either_side(planned,
     }
     source = SampleSource(table([[1]] * 6, labels=labels), "reward")
     assert source.sample(metric).rewards.worth.tolist() == [1, 0, 1, 0, 0.5, 0.5]
+
+
+def test_a_key_metric_that_fails_is_placed_at_its_line(reduced, table):
+    data = table([[1], [0]], tokens=[3, None])
+    places = {("key_metrics", 1): 7}
+    with pytest.raises(MetricError) as refused:
+        reduced(
+            data,
+            metrics=["mean_reward"],
+            key_metrics=["mean_reward", "std/tokens"],
+            line_of=lambda *path: places.get(path, 1),
+        )
+    assert refused.value.line == 7
+
+
+def test_tasks_of_a_pair_keep_their_clusters(planned, table):
+    plan = planned(cluster="level")
+    before = table([[1], [0], [1]], tasks="abc", labels={"level": ["x", "y", "x"]})
+    now = table([[1], [0]], tasks="cb", labels={"level": ["x", "y"]})
+    pair = Pairing(plan, now, before, np.ones(2, int)).pair(
+        plan.names.bind("mean_reward")
+    )
+    clusters = dict(zip(pair.tasks, pair.clusters.tolist(), strict=True))
+    assert set(clusters) == {"b", "c"}
+    assert clusters["b"] != clusters["c"]

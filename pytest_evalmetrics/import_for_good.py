@@ -31,8 +31,12 @@ def import_for_good(load: Callable[[], None]) -> None:
     pytest collects at least twice when it ends, and would scan all their objects each time.
     """
     with collector_paused():
+        modules = len(sys.modules)
         _on_new_stack(load)
         load()  # raises what went wrong there
+        # Python counts the frozen objects one by one: 30 ms, in a process that has thousands
+        if len(sys.modules) == modules:
+            return
         # who froze objects too would not want them to be seen again
         if gc.get_freeze_count() < _FROZEN_BY_PYTHON:
             # before the pause ends: a collection of all of them follows it

@@ -12,15 +12,29 @@ FROZEN_AT_EXIT = """
 import atexit, gc
 atexit.register(lambda: print("frozen:", gc.get_freeze_count() > 1_000))
 from pytest_evalmetrics.import_for_good import import_for_good
-import_for_good(lambda: None)
+def load():
+    import wave
+import_for_good(load)
+"""
+
+NOTHING_LEFT_TO_IMPORT = """
+import gc, wave
+from pytest_evalmetrics.import_for_good import import_for_good
+def load():
+    import wave
+gc.get_freeze_count = None  # which would take long
+import_for_good(load)
 """
 
 COLLECTIONS = """
 import gc
 from pytest_evalmetrics.import_for_good import import_for_good
 imported, collections = [], []
+def load():
+    import wave
+    imported.extend([] for _ in range(50_000))
 gc.callbacks.append(lambda phase, facts: collections.append(phase))
-import_for_good(lambda: imported.extend([] for _ in range(50_000)))
+import_for_good(load)
 gc.callbacks.clear()
 print("collections:", len(collections))
 """
@@ -57,6 +71,10 @@ def test_what_is_installed_stays_frozen_at_exit(tmp_path):
 
 def test_what_is_imported_is_frozen_before_it_is_collected(tmp_path):
     assert run_python(tmp_path, "-c", COLLECTIONS) == "collections: 0\n"
+
+
+def test_frozen_objects_are_not_counted_again_where_nothing_is_left_to_import(tmp_path):
+    assert run_python(tmp_path, "-c", NOTHING_LEFT_TO_IMPORT) == ""
 
 
 def test_the_objects_of_a_project_are_thawed_at_exit(tmp_path):

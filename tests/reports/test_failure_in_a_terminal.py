@@ -3,9 +3,17 @@
 import json
 import os
 import re
+from functools import cache, partial
 
 import pytest
+from evaluated import evaluated
+from msgspec import structs
 from pseudo_terminal import LINK, lines_of, sent_to_terminal
+
+from pytest_evalmetrics.model.results import RunReport
+from pytest_evalmetrics.reports import terminal
+from pytest_evalmetrics.reports.benchmark_lines import Reading
+from pytest_evalmetrics.reports.failure_layout import shown_paragraph
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 
@@ -58,17 +66,28 @@ def section(lines, title):
     return rest[:ends]
 
 
-@pytest.fixture
-def regressed(project):
-    """A benchmark that lost 12 of its 40 tasks, with answers."""
+def lose_tasks(project):
+    """Write a benchmark that lost 12 of its 40 tasks, with answers."""
     rows(project.path, "old.jsonl", 0)
     rows(project.path, "new.jsonl", 12)
     benchmarks(project, entry("math"))
+
+
+@pytest.fixture
+def regressed(project):
+    lose_tasks(project)
     return project
 
 
-def test_a_failing_benchmark_answers_five_questions_in_twelve_lines(regressed):
-    rule, *lines = section(seen(regressed), "FAILURES")
+@pytest.fixture(scope="module")
+def sent(shared_project):
+    """What a run of that benchmark sends to a terminal: one run serves all who ask alike."""
+    lose_tasks(shared_project)
+    return cache(partial(sent_to_terminal, shared_project.path))
+
+
+def test_a_failing_benchmark_answers_five_questions_in_twelve_lines(sent):
+    rule, *lines = section(lines_of(sent()), "FAILURES")
     assert rule.strip("_") == " math "
     assert lines == [
         # what failed, and over how much
@@ -91,14 +110,17 @@ def test_a_failing_benchmark_answers_five_questions_in_twelve_lines(regressed):
     ]
 
 
+ACCEPT = '  accept: evalmetrics accept math.bench.yaml::math --reason "..."'
+
+
 def test_a_committed_baseline_has_a_command_that_accepts_the_change(project):
     project.rollouts([[1.0, 1.0]] * TASKS)
     project.bench("metrics: [pass@1]\nbaseline: true")
-    assert project.run("--snapshot-update").ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts([[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28)
     lines = section(seen(project), "FAILURES")
     assert "  again:  pytest math.bench.yaml::math" in lines
-    assert '  accept: evalmetrics accept math.bench.yaml::math --reason "..."' in lines
+    assert ACCEPT in lines
 
 
 @pytest.fixture
@@ -107,7 +129,7 @@ def lost(project):
     project.bench("metrics: [pass@1]\nexpect: {rollouts: any}\nbaseline: true")
     steady = [[1.0] * 4] * 40
     project.rollouts(steady + [[1.0, 0.0, 1.0, 0.0]] * 20)
-    assert project.run("--snapshot-update").ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts(steady + [[1.0]] * 20)
     return project
 
@@ -120,7 +142,7 @@ def test_rollouts_that_are_lost_where_it_fails_are_the_first_thing_said(lost):
 
 
 def test_a_cause_is_said_whole(lost):
-    words = " ".join(" ".join(section(seen(lost), "FAILURES")).split())
+    words = " ".join(" ".join(evaluated(lost).lines).split())
     assert "at their worst pass@1 would be 0.75 against 0.8333" in words
 
 
@@ -128,59 +150,59 @@ def test_a_task_that_broke_has_the_command_that_accepts_it(project):
     varied = [[1.0] * 5 + [0.0] * 5] * TASKS
     project.rollouts([[1.0] * 10, *varied])
     project.bench("metrics: [pass@1]\nbaseline: true\nindependent: true")
-    assert project.run("--snapshot-update").ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts([[0.0] * 10, *varied])
-    lines = section(seen(project), "FAILURES")
-    assert lines[1].startswith("FAIL  math.bench.yaml:5: 1 of 41 tasks got worse")
-    assert '  accept: evalmetrics accept math.bench.yaml::math --reason "..."' in lines
+    evaluation = evaluated(project)
+    evaluation.says("FAIL  math.bench.yaml:5: 1 of 41 tasks got worse*")
+    assert ACCEPT in evaluation.lines
 
 
 @pytest.mark.parametrize(
     ("columns", "flags"),
     [(80, ()), (80, ("-v",)), (80, ("-q",)), (80, ("-rA",)), (120, ())],
 )
-def test_no_line_is_wider_than_the_terminal(regressed, columns, flags):
-    lines = seen(regressed, *flags, columns=columns)
+def test_no_line_is_wider_than_the_terminal(sent, columns, flags):
+    lines = lines_of(sent(*flags, columns=columns))
     begins = next(i for i, line in enumerate(lines) if "= FAILURES =" in line)
     for line in lines[begins:]:
         assert len(line) <= columns, line
 
 
-def test_no_word_is_broken(regressed):
-    narrow = " ".join(section(seen(regressed), "FAILURES")).split()
-    wide = " ".join(section(seen(regressed, columns=400), "FAILURES")).split()
+def test_no_word_is_broken(sent):
+    narrow = " ".join(section(lines_of(sent()), "FAILURES")).split()
+    wide = " ".join(section(lines_of(sent(columns=400)), "FAILURES")).split()
     strokes = set("├─●┤┊│_=")
     words = [word for word in narrow if not strokes & set(word)]
     assert [word for word in words if word not in wide and "..." not in word] == []
 
 
-def test_twenty_failing_benchmarks_are_less_than_a_hundred_lines(regressed):
-    benchmarks(regressed, *(entry(f"b{number:02}") for number in range(20)))
-    lines = seen(regressed)
+def few_tasks(project, count):
+    """Write benchmarks that lost eight of ten tasks each."""
+    rows(project.path, "old.jsonl", 0, tasks=10)
+    rows(project.path, "new.jsonl", 8, tasks=10)
+    benchmarks(project, *(entry(f"b{number:02}") for number in range(count)))
+
+
+def test_twenty_failing_benchmarks_are_less_than_a_hundred_lines(project):
+    few_tasks(project, 20)
+    lines = seen(project)
     assert len(lines) <= 100
     # each is named with its reason where pytest names what failed
     failed = [line for line in lines if line.startswith("FAILED a.bench.yaml::b")]
     assert len(failed) == 20
 
 
-@pytest.fixture
-def many_failing(regressed):
-    """Two benchmarks more than have a FAILED line each."""
-    names = [f"b{number:02}" for number in range(22)]
-    benchmarks(regressed, *map(entry, names), metrics="[pass@1]")
-    return regressed
-
-
-@pytest.mark.parametrize("flags", [("-rA",), ("-rf",), ("-v",)])
-def test_every_failed_line_is_there_where_it_is_asked_for(many_failing, flags):
-    lines = section(seen(many_failing, *flags), "short test summary info")
-    assert sum(line.startswith("FAILED a.bench.yaml::b") for line in lines) == 22
-
-
-def test_of_many_failing_benchmarks_the_surest_twenty_have_failed_lines(many_failing):
-    lines = seen(many_failing)
+def test_of_many_failing_benchmarks_the_surest_twenty_have_failed_lines(project):
+    few_tasks(project, 22)
+    lines = seen(project)
     assert sum(line.startswith("FAILED a.bench.yaml::b") for line in lines) == 20
     assert "2 more FAILED lines: -rf" in lines
+
+
+def test_every_failed_line_is_there_where_it_is_asked_for(project):
+    few_tasks(project, 22)
+    lines = section(seen(project, "-rf"), "short test summary info")
+    assert sum(line.startswith("FAILED a.bench.yaml::b") for line in lines) == 22
 
 
 def test_the_failing_agent_its_slice_and_its_tasks_come_first(project):
@@ -247,10 +269,10 @@ def test_no_escape_sequence_of_a_file_reaches_the_terminal(project):
     )
 
 
-def test_the_page_of_the_benchmark_is_a_link(regressed):
-    sent = sent_to_terminal(regressed.path)
-    page = (regressed.path / "evalmetrics/report.html").as_uri()
-    assert f"\x1b]8;;{page}#/a.bench.yaml::math\x1b\\evalmetrics/report.html#/" in sent
+def test_the_page_of_the_benchmark_is_a_link(sent, shared_project):
+    page = (shared_project.path / "evalmetrics/report.html").as_uri()
+    link = f"\x1b]8;;{page}#/a.bench.yaml::math\x1b\\evalmetrics/report.html#/"
+    assert link in sent()
 
 
 def test_a_long_address_of_the_page_is_in_the_link_alone(regressed):
@@ -262,14 +284,15 @@ def test_a_long_address_of_the_page_is_in_the_link_alone(regressed):
     assert "  ... 9 more: evalmetrics/report.html" in lines
 
 
-def test_a_terminal_that_knows_no_links_gets_none(regressed):
-    sent = sent_to_terminal(regressed.path, TERM="dumb")
-    assert "\x1b]8;;" not in sent
-    assert "evalmetrics/report.html#/a.bench.yaml::math" in sent
+def test_a_terminal_that_knows_no_links_gets_none(sent):
+    text = sent(TERM="dumb")
+    assert "\x1b]8;;" not in text
+    assert "evalmetrics/report.html#/a.bench.yaml::math" in text
 
 
-def test_an_encoding_without_lines_gets_others(regressed):
-    lines = seen(regressed, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+def test_an_encoding_without_lines_gets_others(sent):
+    ascii_alone = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    lines = lines_of(sent(**ascii_alone))
     assert any(line.startswith("  pass@1  [------o-----]      |") for line in lines)
 
 
@@ -350,8 +373,14 @@ def test_a_warning_under_w_error_is_a_failure_at_the_gate_s_line(project):
 def test_a_hundred_benchmarks_are_a_screen_or_two(project):
     rows(project.path, "old.jsonl", 0, tasks=20)
     rows(project.path, "new.jsonl", 0, tasks=20)
-    benchmarks(project, *(entry(f"b{n:04}") for n in range(100)), metrics="[pass@1]")
-    lines = section(seen(project), "benchmarks")
+    benchmarks(project, entry("b"), metrics="[pass@1]")
+    (result,) = evaluated(project).results
+    results = tuple(
+        structs.replace(result, id=f"{result.id}{n:04}") for n in range(100)
+    )
+    report = RunReport(benchmarks=results)
+    written = terminal.section(report, [], Reading(width=80))
+    lines = shown_paragraph([line for line, _ in written], 80)
     assert len(lines) < 50
     assert all(len(line) <= 80 for line in lines)
     assert "... and 70 more that pass (-v shows them)" in lines

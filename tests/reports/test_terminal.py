@@ -1,6 +1,10 @@
 """What a run says: the text of a failure, the section at the end, and what is folded in it."""
 
+from functools import cache
+
 import pytest
+from conftest import SharedProject
+from evaluated import evaluated
 
 ODD = "odd\n::stop-commands::\x1b[31m$x$ @you"
 
@@ -38,19 +42,26 @@ def test_a_failed_threshold_is_its_reason_its_place_and_the_interval(
 SAFE_NAMES = r"worst, odd\n::stop-commands::\x1b[31m$x$ @you"
 
 
-@pytest.fixture
-def crowd(project, monkeypatch):
-    """A project with nine agents in GitHub's CI: two fail, one of them with an odd name."""
+@pytest.fixture(scope="module")
+def agents(shared_project):
+    """A project with nine agents, two of which fail, one with an odd name; it runs once."""
     agents = {"best": 1.0, "worst": 0.0, ODD: 0.0} | dict.fromkeys("abcdef", 1.0)
     rows = [
         {"_ng_task_index": 0, "reward": reward, "agent_ref": {"name": name}}
         for name, reward in agents.items()
     ]
-    project.rows("runs.jsonl", rows)
-    project.bench('metrics: [mean_reward]\nthresholds: {mean_reward: ">= 0.7"}')
+    shared_project.rows("runs.jsonl", rows)
+    shared_project.bench('metrics: [mean_reward]\nthresholds: {mean_reward: ">= 0.7"}')
+    shared_project.run = cache(shared_project.run)
+    return shared_project
+
+
+@pytest.fixture
+def crowd(agents, monkeypatch):
+    """The project in GitHub's CI."""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(project.path.parent))
-    return project
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(agents.path.parent))
+    return agents
 
 
 def test_of_many_agents_the_failing_come_first(crowd):
@@ -151,34 +162,36 @@ def compared(project, now):
     )
 
 
-LOST = [[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory):
+    """A benchmark that lost 12 of its 40 tasks; it runs once with each option."""
+    project = SharedProject(tmp_path_factory.mktemp("lost"))
+    compared(project, [[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28)
+    project.run = cache(project.run)
+    return project
 
 
-def test_checks_that_hold_are_in_the_table_of_a_failure_with_v_alone(project):
-    compared(project, LOST)
-    short, long = project.run().stdout.lines, project.run("-v").stdout.lines
+def test_checks_that_hold_are_in_the_table_of_a_failure_with_v_alone(lost):
+    short, long = lost.run().stdout.lines, lost.run("-v").stdout.lines
     assert not any(line.startswith("PASS     missing") for line in short)
     assert any(line.startswith("PASS     missing") for line in long)
 
 
-def test_the_basis_of_a_test_is_shown_with_v_alone(project):
-    compared(project, LOST)
-    short, long = project.run().stdout.lines, project.run("-v").stdout.lines
+def test_the_basis_of_a_test_is_shown_with_v_alone(lost):
+    short, long = lost.run().stdout.lines, lost.run("-v").stdout.lines
     assert not any("40 tasks, 80 rollouts before and 80 now" in line for line in short)
     assert any("40 tasks, 80 rollouts before and 80 now" in line for line in long)
 
 
-def test_three_tasks_that_got_worse_are_shown_below_the_first_reason(project):
-    compared(project, LOST)
-    lines = project.run().stdout.lines
+def test_three_tasks_that_got_worse_are_shown_below_the_first_reason(lost):
+    lines = lost.run().stdout.lines
     flips = [line for line in lines if line.endswith("  2/2 -> 0/2")]
     assert flips == ["  0  2/2 -> 0/2", "  1  2/2 -> 0/2", "  2  2/2 -> 0/2"]
     assert "  ... 9 more: evalmetrics/report.html#/math.bench.yaml::math" in lines
 
 
-def test_a_failure_is_the_same_where_a_worker_of_xdist_ran_it(project):
-    compared(project, LOST)
-    alone, apart = project.run().stdout.lines, project.run("-n", "1").stdout.lines
+def test_a_failure_is_the_same_where_a_worker_of_xdist_ran_it(lost):
+    alone, apart = lost.run().stdout.lines, lost.run("-n", "1").stdout.lines
     begins = next(line for line in alone if line.startswith("FAIL  math.bench.yaml:"))
     ends = next(
         line for line in alone if line.startswith("= ") or "benchmarks =" in line
@@ -194,14 +207,14 @@ def test_a_failure_is_the_same_where_a_worker_of_xdist_ran_it(project):
 def test_a_benchmark_that_passes_over_a_loss_says_what_it_knows(project):
     now = [[0.0, 0.0]] + [[1.0, 1.0]] * 29
     compared(project, now)
-    lines = project.run().stdout.lines
+    lines = evaluated(project).lines
     (line,) = [line for line in lines if "math.bench.yaml::math  " in line]
     assert "mean_reward 0.9667 (was 1, -0.0333, p " in line
 
 
 def test_an_unchanged_metric_says_no_p_value(project):
     compared(project, [[1.0, 1.0]] * 30)
-    lines = project.run().stdout.lines
+    lines = evaluated(project).lines
     (line,) = [line for line in lines if line.startswith("PASS  math")]
     assert "mean_reward 1 (was 1" in line
     assert ", p " not in line
@@ -216,7 +229,7 @@ def test_a_quiet_line_that_is_too_long_leaves_out_the_file_before_a_number(
     project.bench(
         "metrics: [mean_reward]\nbaseline: {rule: absolute, max_drop: 10%}", name
     )
-    project.run("--evalmetrics-update")
+    evaluated(project, updates=True)
     project.run("-q").stdout.fnmatch_lines(
         ["PASS  ...::math  mean_reward 0.5000 (was 0.5000), 4 tasks, 8 rollouts"]
     )
@@ -243,7 +256,7 @@ def test_why_a_benchmark_warns_is_said_whole_and_the_first_tasks_are_named(
     monkeypatch.setenv("COLUMNS", "80")
     project.rollouts([[1.0] * 8] * 40)
     project.bench("num_samples: 8\nmetrics: [pass@1]\nbaseline: {}")
-    assert project.run("--evalmetrics-update").ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts([[0.0] * 8, *([[1.0] * 8] * 39)])
     result = project.run()
     assert result.ret == 0
@@ -267,7 +280,7 @@ def test_a_change_is_over_the_compared_tasks_and_quarantine_is_counted(
         "quarantine: [{task: 0, until: 2999-01-01, reason: flaky}]"
     )
     project.rollouts([[1.0], [1.0], [1.0], [1.0]])
-    assert project.run("--evalmetrics-update").ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts([[0.0], [1.0], [1.0], [1.0]])
     project.run().stdout.fnmatch_lines(
         [

@@ -144,7 +144,7 @@ def test_twenty_of_many_failures_have_a_line_in_the_short_summary(terminal, caps
     assert "10 more FAILED lines: -rf" in printed
 
 
-@pytest.mark.parametrize("arguments", [["-rf"], ["-v"]])
+@pytest.mark.parametrize("arguments", [["-rA"], ["-rf"], ["-v"]])
 def test_each_failure_has_a_line_where_that_is_asked_for(terminal, capsys, arguments):
     many = terminal(30, *arguments)
     assert len(many.summarise()) == 30

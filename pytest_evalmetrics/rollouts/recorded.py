@@ -206,11 +206,13 @@ def load(
     categories: Sequence[str] = (),
     reader: Reader | None = None,
     visitor: RowVisitor | None = None,
+    explains: bool = True,
 ) -> RolloutTable:
     """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them.
 
     `visitor` sees the whole rows of formats that have them beside the numbers. It sees all or
-    only some of them: none that other processes read.
+    only some of them: none that other processes read. What rows without a task hold is looked
+    for only where `explains` says that somebody will read the error.
     """
     # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
     request = Request(
@@ -219,6 +221,8 @@ def load(
     try:
         table = _load(spec, base, request, reader, visitor)
     except (NoTaskError, WordScoreError) as error:
+        if not explains:
+            raise
         from pytest_evalmetrics.rollouts.guess.way_out import explained  # errors only
 
         raise explained(error, spec, base) from None

@@ -9,7 +9,7 @@ import re
 import sys
 import zlib
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
@@ -271,6 +271,7 @@ class _KeyScanner:
             self.keys.add(_joined(self._path, self._key))
 
 
+@lru_cache(maxsize=8)  # a file is opened several times to see what it is
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
     """List the keys of the first object in a text, and whether it is whole, not cut off."""
     scanner = _KeyScanner()

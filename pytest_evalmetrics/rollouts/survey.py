@@ -285,7 +285,8 @@ def _proposed_for(pattern: str, base: Path, choices: Choices) -> _Survey:
     if table is None:
         guess = propose(pattern, base, named)
         if guess is None:  # its format has a loader, which says why it can't be read
-            return _read(pattern, base, proposal, _table(spec, base))
+            table = _table(spec, base, explains=True)
+            return _read(pattern, base, proposal, table)
         if guess.questions:
             return _open(pattern, guess)
         proposal = guess
@@ -296,16 +297,16 @@ def _proposed_for(pattern: str, base: Path, choices: Choices) -> _Survey:
 def _own_table(spec: RolloutsSpec, base: Path) -> RolloutTable | None:
     """Read rollouts whose format says what they hold; None for others."""
     try:
-        return _table(spec, base)
+        return _table(spec, base, explains=False)
     except DataError:
         return None
 
 
-def _table(spec: RolloutsSpec, base: Path) -> RolloutTable:
+def _table(spec: RolloutsSpec, base: Path, *, explains: bool) -> RolloutTable:
     """Read rollouts, with the reward that their format has, if it has one."""
     with suppress(DataError):
-        return load(spec, base, scores=("reward",))
-    return load(spec, base, scores=())
+        return load(spec, base, scores=("reward",), explains=False)
+    return load(spec, base, scores=(), explains=explains)
 
 
 def _open(pattern: str, proposal: Proposal) -> _Survey:

@@ -91,7 +91,9 @@ def test_files_that_are_no_shards_are_left_to_one_process(folder, content):
     assert folder.shared("*") is None
 
 
-# -- for real: as large as it takes -----------------------------------------------------------
+# -- for real: larger than two parts -----------------------------------------------------------
+
+LARGE = 16 << 20  # in place of 128 MiB
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +102,7 @@ def large_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "runs.jsonl"
     padding = "x" * 65_000
     with path.open("w", encoding="utf-8") as file:
-        for i in range(source.LARGE // 65_000 + 10):
+        for i in range(LARGE // 65_000 + 10):
             file.write(
                 f'{{"_ng_task_index": {i}, "reward": {i % 2}, "text": "{padding}"}}\n'
             )
@@ -117,9 +119,17 @@ def test_files_elsewhere_are_large_by_their_stated_size():
         assert source.is_large(files) is is_large
 
 
+CONFTEST = f"""
+from pytest_evalmetrics.rollouts import source
+
+source.LARGE = {LARGE}
+"""
+
+
 def test_a_run_over_a_large_file(project, monkeypatch, large_file):
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
     (project.path / "runs.jsonl").symlink_to(large_file)
+    project.write("conftest.py", CONFTEST)
     project.bench("metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.4'}")
     main = project.write("main.py", "import sys, pytest\nsys.exit(pytest.main())\n")
     result = project.pytester.run(
@@ -133,6 +143,7 @@ def test_processes_share_a_large_file_and_its_error_is_that_of_its_first_bad_row
     folder, monkeypatch, large_file
 ):
     monkeypatch.setattr(large, "usable_cores", lambda: 2)
+    monkeypatch.setattr(source, "LARGE", LARGE)
     path = Path(shutil.copy(large_file, folder.path))
     tables = []
     for count in ("1", "2"):
@@ -143,7 +154,7 @@ def test_processes_share_a_large_file_and_its_error_is_that_of_its_first_bad_row
         file.write('{"reward": 1}\n{"reward": ')
     refused = folder.refused(scores=["reward"])
     assert "this row has no task id" in refused.message
-    assert refused.line == source.LARGE // 65_000 + 11
+    assert refused.line == LARGE // 65_000 + 11
 
 
 _INTERRUPTED = """
@@ -169,14 +180,20 @@ def children(pid):
     ]
 
 
+def runs(pid):
+    """Check for a process that has not ended, though nobody may have asked how it ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
 def gone(pids):
     deadline = time.monotonic() + 30
-    while (
-        any(Path(f"/proc/{pid}").exists() for pid in pids)
-        and time.monotonic() < deadline
-    ):
+    while any(map(runs, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    return not any(map(runs, pids))
 
 
 @LINUX

@@ -1,8 +1,10 @@
 """Files of unknown layouts are read right, or asked about, or refused; none is read wrongly."""
 
 import math
+from itertools import count
 
 import pytest
+from evaluated import evaluated
 from rollouts.odd import Asks, Reads, Refuses
 from rollouts.odd_files import BUILT_WITH
 from rollouts.odd_files_exports import EXPORTS
@@ -18,6 +20,8 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.survey import write_benchmark
+
+NUMBERS_OF_FOLDERS = count()
 
 
 def write_files(odd, folder):
@@ -66,49 +70,55 @@ def check(odd, folder):
     assert has_file is isinstance(expected, Asks)
 
 
+@pytest.fixture
+def folder(tmp_path_factory):
+    """An empty folder: hundreds of `tmp_path` would count and link each other."""
+    return tmp_path_factory.mktemp(f"odd-{next(NUMBERS_OF_FOLDERS)}", numbered=False)
+
+
 @pytest.mark.parametrize("name", BUILT_WITH)
-def test_files_that_the_guess_was_built_with(name, tmp_path):
-    check(BUILT_WITH[name], tmp_path)
+def test_files_that_the_guess_was_built_with(name, folder):
+    check(BUILT_WITH[name], folder)
 
 
 @pytest.mark.parametrize("name", HELD_BACK)
-def test_files_that_were_held_back(name, tmp_path):
-    check(HELD_BACK[name], tmp_path)
+def test_files_that_were_held_back(name, folder):
+    check(HELD_BACK[name], folder)
 
 
 @pytest.mark.parametrize("name", MORE)
-def test_files_that_were_found_later(name, tmp_path):
-    check(MORE[name], tmp_path)
+def test_files_that_were_found_later(name, folder):
+    check(MORE[name], folder)
 
 
 @pytest.mark.parametrize("name", FURTHER)
-def test_files_whose_outcome_was_written_first(name, tmp_path):
-    check(FURTHER[name], tmp_path)
+def test_files_whose_outcome_was_written_first(name, folder):
+    check(FURTHER[name], folder)
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_files_in_the_style_of_logs_that_people_send(name, tmp_path):
-    check(LATER[name], tmp_path)
+def test_files_in_the_style_of_logs_that_people_send(name, folder):
+    check(LATER[name], folder)
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_files_that_people_export_by_hand(name, tmp_path):
-    check(EXPORTS[name], tmp_path)
+def test_files_that_people_export_by_hand(name, folder):
+    check(EXPORTS[name], folder)
 
 
 @pytest.mark.parametrize("name", UNCLEAR)
-def test_files_that_can_be_read_in_two_ways(name, tmp_path):
-    check(UNCLEAR[name], tmp_path)
+def test_files_that_can_be_read_in_two_ways(name, folder):
+    check(UNCLEAR[name], folder)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_files_in_the_layouts_of_tools(name, tmp_path):
-    check(LAYOUTS[name], tmp_path)
+def test_files_in_the_layouts_of_tools(name, folder):
+    check(LAYOUTS[name], folder)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_that_are_text(name, tmp_path):
-    check(NUMBERS[name], tmp_path)
+def test_numbers_that_are_text(name, folder):
+    check(NUMBERS[name], folder)
 
 
 IN_TWO_COMMANDS = [
@@ -125,9 +135,16 @@ IN_TWO_COMMANDS = [
 
 
 @pytest.mark.parametrize("name", IN_TWO_COMMANDS)
-def test_a_persons_own_file_is_gated_in_two_commands(project, name):
+def test_a_persons_own_file_is_gated_by_what_is_written_for_it(project, name):
     odd = BUILT_WITH[name]
-    for file, text in odd.files.items():
-        project.write(file, text)
+    write_files(odd, project.path)
+    write_benchmark(odd.path, project.path)
+    assert evaluated(project, updates=True).passed
+    assert evaluated(project).passed
+
+
+def test_a_persons_own_file_is_gated_in_two_commands(project):
+    odd = BUILT_WITH["messages in rows"]
+    write_files(odd, project.path)
     assert project.run("--evalmetrics-init", odd.path).ret == 0
     assert project.run().ret == 0

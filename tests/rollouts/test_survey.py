@@ -5,6 +5,9 @@ import json
 import pytest
 import yaml
 
+from pytest_evalmetrics.rollouts.guess import way_out
+from pytest_evalmetrics.rollouts.survey import write_benchmark
+
 
 def survey(project, path="runs.jsonl"):
     result = project.run("--evalmetrics-inspect", path)
@@ -115,3 +118,10 @@ def test_no_identifier_and_no_time_is_the_reward(project):
     text = survey(project)
     assert document(text)["rollouts"]["fields"]["reward"] == "correct"
     assert "# reward: correct (0/1, 50 % are 1), by its name; or margin\n" in text
+
+
+def test_no_error_is_explained_that_nobody_reads(project, monkeypatch):
+    project.rows("runs.jsonl", ({"id": f"t{n}", "ok": n % 2} for n in range(8)))
+    monkeypatch.setattr(way_out, "explained", None)  # it reads the file again
+    written = write_benchmark("runs.jsonl", project.path)
+    assert written.open_lines == ()

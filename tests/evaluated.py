@@ -6,6 +6,7 @@ a tenth of a second more. Options, exit codes and files that a run writes are sp
 
 from contextlib import nullcontext
 
+import aiohttp  # noqa: F401 - imported in a test, it would be unloaded with its end
 import pytest
 
 from pytest_evalmetrics import registry
@@ -24,7 +25,6 @@ from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.run_origin import RunOrigin
 from pytest_evalmetrics.scoring.transport import (
     Journal,
-    JournalMode,
     Progress,
     Transport,
 )
@@ -61,14 +61,14 @@ class KeptBaseline:
 
 
 class Runtime:
-    """What a scored benchmark needs of its run: a client without a journal."""
+    """What a scored benchmark needs of its run: a client, and the journal of the project."""
 
     replays = False
-    asks_anew = True
+    asks_anew = False
     budget = None
 
     def __init__(self, folder):
-        journal = Journal(folder / "journal.log", JournalMode.OFF)
+        journal = Journal(folder / ".pytest_cache/d/evalmetrics/journal.log")
         self._transport = Transport(journal)
 
     def transport(self):

@@ -107,7 +107,7 @@ def test_a_run_that_only_prints_or_knows_of_no_benchmark_leaves_the_files_alone(
         "--evalmetrics-delete-unused=list",
         "test_other.py",
     ):
-        assert passed.run(arg).ret == 0
+        assert passed.run_here(arg).ret == 0
         assert (verdicts(passed), ledger(passed)) == before
 
 
@@ -118,7 +118,7 @@ NOTHING_RUNS = pytest.mark.parametrize(
 
 @NOTHING_RUNS
 def test_a_run_that_evaluates_nothing_leaves_no_verdict_of_an_earlier_one(passed, args):
-    passed.run(*args)
+    passed.run_here(*args)
     assert not verdicts(passed)
     assert ledger(passed)["state"] == "nothing evaluated"
 
@@ -126,13 +126,13 @@ def test_a_run_that_evaluates_nothing_leaves_no_verdict_of_an_earlier_one(passed
 @NOTHING_RUNS
 def test_a_run_that_evaluates_nothing_makes_no_folder(passed, args):
     shutil.rmtree(passed.path / "evalmetrics")
-    passed.run(*args)
+    passed.run_here(*args)
     assert not (passed.path / "evalmetrics").exists()
 
 
 def test_a_benchmark_that_is_skipped_leaves_no_verdict_of_an_earlier_run(passed):
     passed.bench("skip: later")
-    passed.run()
+    passed.run_here()
     assert not verdicts(passed)
     assert ledger(passed)["state"] == "nothing evaluated"
 
@@ -163,7 +163,7 @@ def test_rows_stay_for_runs_that_read_them(passed):
     text = "benchmark: {name: math, rollouts: evalmetrics/rollouts.jsonl, num_samples: 1}\n"
     passed.write("math.bench.yaml", text)
     before = rows.read_bytes()
-    assert passed.run().ret == 0
+    assert passed.run_here().ret == 0
     assert rows.read_bytes() == before
 
 
@@ -247,13 +247,13 @@ def test_a_half_written_baseline_is_removed_by_the_next_run(passed):
 def test_nothing_in_run_json_is_trusted(passed, text):
     file = passed.path / "evalmetrics/run.json"
     file.write_text(text)
-    assert passed.run().ret == 0
+    assert passed.run_here().ret == 0
     assert ledger(passed)["state"] == "finished"
     bench = "expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: old/report.json}"
     passed.bench(bench)
     shutil.copytree(passed.path / "evalmetrics", passed.path / "old")
     (passed.path / "old/run.json").write_text(text)
-    passed.run()  # without a traceback
+    passed.run_here()  # without a traceback
 
 
 def test_run_json_moves_no_file_that_is_no_artifact(passed):
@@ -262,7 +262,7 @@ def test_run_json_moves_no_file_that_is_no_artifact(passed):
     state = ledger(passed)
     state["artifacts"]["../victim.json"] = ""
     (passed.path / "evalmetrics/run.json").write_text(json.dumps(state))
-    result = passed.run()
+    result = passed.run_here()
     assert result.ret == 0
     assert victim.read_text() == "precious"
     result.stdout.fnmatch_lines(
@@ -290,8 +290,8 @@ def test_a_run_that_looks_elsewhere_leaves_the_verdict(passed):
     passed.write("unit/test_other.py", "def test_one(): pass\n")
     (passed.path / "math.bench.yaml").unlink()
     before = verdicts(passed)
-    assert passed.run("unit").ret == 0
-    assert passed.run("unit/test_other.py").ret == 0
+    assert passed.run_here("unit").ret == 0
+    assert passed.run_here("unit/test_other.py").ret == 0
     assert verdicts(passed) == before
 
 

@@ -63,10 +63,10 @@ def test_less_than_the_level_fails(main):
 def test_the_change_is_honoured_once(main):
     main.rollouts(WORSE)
     main.write("evalmetrics-accepted.yaml", ENTRY)
-    main.run()
+    evaluated(main)
     publish(main)  # main has the new level, and the report says that it was accepted
     main.rollouts(GOOD)
-    assert main.run().ret == 0
+    assert evaluated(main).passed
     publish(main)  # and it recovers
     main.rollouts(WORSE)
     result = main.run()

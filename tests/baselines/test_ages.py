@@ -55,7 +55,7 @@ def old(project):
     project.rollouts([[1.0], [0.0]] * 10)
     project.bench("metrics: [pass@1]\nexpect: {tasks: 20}\nbaseline: true")
     reason = "--evalmetrics-reason=a smaller prompt"
-    assert project.run("--snapshot-update", reason).ret == 0
+    assert project.run_here("--snapshot-update", reason).ret == 0
     path = project.baseline()
     kept = document.parse(path.read_text(), file=str(path), benchmark="math")
     recorded = structs.replace(kept.provenance, recorded="2025-01-15T08:00:00Z")
@@ -65,7 +65,7 @@ def old(project):
 
 
 def test_the_terminal_and_the_summary_warn_with_the_age_the_date_and_the_reason(old):
-    result = old.run()
+    result = old.run_here()
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -78,14 +78,14 @@ def test_the_terminal_and_the_summary_warn_with_the_age_the_date_and_the_reason(
 
 def test_the_setting_says_after_how_many_days(old):
     old.write("pytest.ini", "[pytest]\nevalmetrics_baseline_age = 0\n")
-    result = old.run()
+    result = old.run_here()
     assert result.ret == 0
     assert "days old" not in result.stdout.str()
 
 
 def test_a_setting_that_is_no_number_is_refused(old):
     old.write("pytest.ini", "[pytest]\nevalmetrics_baseline_age = 3 months\n")
-    result = old.run()
+    result = old.run_here()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         ["*evalmetrics_baseline_age: expected a number of days, found '3 months'*"]
@@ -94,5 +94,5 @@ def test_a_setting_that_is_no_number_is_refused(old):
 
 def test_a_new_baseline_ends_the_warning(old):
     old.rollouts([[1.0], [1.0], *[[1.0], [0.0]] * 9])
-    assert "days old" not in old.run("--snapshot-update").stdout.str()
-    assert "days old" not in old.run().stdout.str()
+    assert "days old" not in old.run_here("--snapshot-update").stdout.str()
+    assert "days old" not in old.run_here().stdout.str()

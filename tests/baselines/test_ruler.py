@@ -64,16 +64,14 @@ def test_other_settings_of_a_scorer_are_another_ruler(scored):
 def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
     project.rollouts([[1.0]] * 20)
     project.bench("metrics: [mean_reward]\nbaseline: true")
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     doc = baseline(project)
     for key in ("ruler", "gates", "under_test"):
         doc["provenance"].pop(key, None)
     write_stamped(project.baseline(), doc)
-    result = project.run("-v")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["*holds no fingerprint of what measures*--evalmetrics-update*"]
-    )
+    result = evaluated(project, verbosity=1)
+    assert result.passed
+    result.says("*holds no fingerprint of what measures*--evalmetrics-update*")
 
 
 def test_an_earlier_report_has_its_ruler_too(scored):
@@ -108,8 +106,7 @@ def rescored(project, judge_server):
     """A project with a baseline that judge m1 recorded, and that another judge scores anew."""
     answers_of_quality(project, 4)
     judged_by(project, judge_server, "m1")
-    # with a cache, which holds the journal
-    assert project.pytester.runpytest_subprocess(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     judged_by(project, judge_server, "m2")
     return project
 
@@ -142,9 +139,7 @@ def test_kept_rows_are_judged_once_by_another_judge(rescored, judge_server):
 
 def test_a_run_is_compared_with_what_another_judge_says_of_kept_rows(rescored):
     answers_of_quality(rescored, 2)
-    rescored.pytester.runpytest_subprocess().stdout.fnmatch_lines(
-        ["FAIL *mean_reward fell from 4 to 2: *"]
-    )
+    evaluated(rescored).says("FAIL *mean_reward fell from 4 to 2: *")
 
 
 OLD_MODEL = "m-2024-05-13"

@@ -1,5 +1,10 @@
 """Single tasks, as a user meets them: flips, must_pass, max_broken, quarantine."""
 
+import pytest
+from evaluated import evaluated
+
+from pytest_evalmetrics.errors import ConfigError
+
 UPDATE = "--snapshot-update"
 ALL, NONE, HALF = [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]
 
@@ -21,24 +26,27 @@ def test_a_pass_lists_the_tasks_that_went_from_all_to_none_and_back(project):
     )
 
 
-def test_what_means_nothing_is_refused(project):
-    messages = {
-        "quarantine: [{task: 1, until: 2030-01-01}]": "quarantine*reason",
-        "quarantine: [{task: 1, reason: x, until: soon}]": "a day such as 2026-12-31",
-        "baseline: {max_broken: -1}": "max_broken",
-        "baseline: {report: x.json, rescore: true}": "rescore is for",
-        "must_pass: [1, 1]": "'1' is listed twice",
-        "baseline: {against: best, rule: exact, max_broken: 1}": "max_broken needs",
-    }
-    for number, text in enumerate(messages):
-        project.bench(f"metrics: [mean_reward]\n{text}", f"b{number}.bench.yaml")
-    result = project.run()
-    result.assert_outcomes(errors=len(messages))
-    lines = [
-        f"*b{number}.bench.yaml:*{text}*"
-        for number, text in enumerate(messages.values())
-    ]
-    result.stdout.fnmatch_lines_random(lines)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("quarantine: [{task: 1, until: 2030-01-01}]", "quarantine.*reason"),
+        (
+            "quarantine: [{task: 1, reason: x, until: soon}]",
+            "a day such as 2026-12-31",
+        ),
+        ("baseline: {max_broken: -1}", "max_broken"),
+        ("baseline: {report: x.json, rescore: true}", "rescore is for"),
+        ("must_pass: [1, 1]", "'1' is listed twice"),
+        (
+            "baseline: {against: best, rule: exact, max_broken: 1}",
+            "max_broken needs",
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused(project, text, message):
+    project.bench(f"metrics: [mean_reward]\n{text}")
+    with pytest.raises(ConfigError, match=rf"math\.bench\.yaml:\d+: .*{message}"):
+        evaluated(project)
 
 
 def test_more_broken_tasks_than_there_are_can_not_fail(project):
@@ -46,26 +54,24 @@ def test_more_broken_tasks_than_there_are_can_not_fail(project):
     project.bench(
         "metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl, max_broken: 3}"
     )
-    project.run().stdout.fnmatch_lines(["*max_broken 3 can never fail: 3 *"])
+    evaluated(project).says("*max_broken 3 can never fail: 3 *")
 
 
 def test_a_baseline_whose_tasks_are_all_in_quarantine_has_nothing_to_compare(project):
     project.bench("metrics: [mean_reward]\nbaseline: true")
     project.rollouts([ALL])
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     gone = "quarantine: [{task: 0, reason: flaky, until: 2100-01-01}]"
     project.bench(f"metrics: [mean_reward]\nbaseline: true\n{gone}")
     project.rollouts([ALL] * 8)
-    result = project.run()
-    result.stdout.fnmatch_lines(
-        ["*mean_reward can't be compared: *have no task in common"]
-    )
+    result = evaluated(project)
+    result.says("*mean_reward can't be compared: *have no task in common")
 
 
 def test_grades_of_which_all_fell_are_no_passes(project):
     project.bench("metrics: [mean_reward]\nbaseline: true")
     project.rollouts([[5.0, 4.0, 5.0]] * 20)
-    assert project.run(UPDATE).ret == 0
+    assert evaluated(project, updates=True).passed
     project.rollouts([[0.0, 1.0, 0.0], *[[5.0, 4.0, 5.0]] * 19])
-    result = project.run()
-    assert "went from all passing" not in result.stdout.str()
+    result = evaluated(project)
+    assert "went from all passing" not in result.text

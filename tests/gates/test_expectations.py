@@ -3,6 +3,7 @@
 from fnmatch import fnmatchcase
 
 import pytest
+from evaluated import evaluated
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def judged(project):
                 f"- {{name: case{number:02}, rollouts: case{number:02}.jsonl, {keys}}}"
             )
         project.write("all.bench.yaml", "\n".join(lines))
-        project.run()
+        evaluated(project)
         entries = project.report()["benchmarks"]
         assert len(entries) == len(cases)
         return [
@@ -221,25 +222,21 @@ def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
     project.bench(
         "thresholds: {mean/output_tokens: '<= 2000', pass@1/output_tokens: '>= 0.1'}"
     )
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "FAIL  math.bench.yaml:4: 196 of 200 rollouts have no finite output_tokens, 98 %: *",
-            "  -> complete the run; or say how many may lack it: expect: {max_missing: 2%}",
-        ]
+    result = evaluated(project)
+    assert not result.passed
+    result.says(
+        "FAIL  math.bench.yaml:4: 196 of 200 rollouts have no finite output_tokens, 98 %: *",
+        "  -> complete the run; or say how many may lack it: expect: {max_missing: 2%}",
     )
-    assert result.stdout.str().count("have no finite output_tokens, 98 %: mean") == 1
+    assert result.text.count("have no finite output_tokens, 98 %: mean") == 1
     project.bench(
         "metrics: [pass@1, mean/output_tokens]\nthresholds: {pass@1: '>= 0.5'}"
     )
-    ungated = project.run("-v")
-    ungated.assert_outcomes(passed=1)
-    ungated.stdout.fnmatch_lines(
-        [
-            "*add `expect: {tasks: 50}` and `num_samples: 4` below line 1*",
-            "*note: *mean/output_tokens is of 4 rollouts: 196 of 200 rollouts have no finite out*",
-        ]
+    ungated = evaluated(project, verbosity=1)
+    assert ungated.passed
+    ungated.says(
+        "*add `expect: {tasks: 50}` and `num_samples: 4` below line 1*",
+        "*note: *mean/output_tokens is of 4 rollouts: 196 of 200 rollouts have no finite out*",
     )
 
 
@@ -255,7 +252,7 @@ def test_expect_limits_how_many_rows_may_lack_a_score(project):
             write_rows(project, reporting, name=f"{folder}/runs.jsonl")
             bench = f"{expect}\nthresholds: {{mean/output_tokens: '<= 2000'}}"
             project.bench(bench, name=f"{folder}/a.bench.yaml")
-    project.run()
+    evaluated(project)
     entries = project.report()["benchmarks"]
     assert len(entries) == 8
     assert all(f"-{entry['verdict']}/" in entry["id"] for entry in entries)
@@ -273,14 +270,10 @@ def test_a_metric_of_several_scores_and_one_of_a_part(project):
     project.rows("runs.jsonl", rows)
     gates = "{tokens_per_task: '<= 2000', 'mean/output_tokens[kind=hard]': '<= 2000'}"
     project.bench(f"thresholds: {gates}")
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines_random(
-        [
-            "FAIL *: 10 of 40 rollouts have nothing that tokens_per_task reads, *",
-            "FAIL *: 10 of 30 rollouts have no finite output_tokens, *",
-        ]
-    )
+    result = evaluated(project)
+    assert not result.passed
+    result.says("FAIL *: 10 of 40 rollouts have nothing that tokens_per_task reads, *")
+    result.says("FAIL *: 10 of 30 rollouts have no finite output_tokens, *")
 
 
 FLUENT = """

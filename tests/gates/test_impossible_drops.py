@@ -1,6 +1,7 @@
 """Drops that no rewards can show, and sums over unequal numbers of rollouts."""
 
 import pytest
+from evaluated import evaluated
 
 
 def median_against(project, before, after, asked):
@@ -12,7 +13,7 @@ def median_against(project, before, after, asked):
         f"metrics: [median]\nbaseline: {{rollouts: old.jsonl, {asked}}}\n"
         "expect: {max_missing: 10%}"
     )
-    project.run()
+    evaluated(project)
     return project.checks()["median"]
 
 
@@ -75,7 +76,7 @@ def test_a_sum_over_other_numbers_of_rollouts_is_not_judged(project):
     project.bench(
         "metrics: [sum/tokens]\nbaseline: {rollouts: old.jsonl, direction: lower}"
     )
-    project.run()
+    evaluated(project)
     check = project.checks()["sum/tokens"]
     assert check["verdict"] == "INCONCLUSIVE"
     assert "it adds up all rollouts, 40 then and 20 now" in check["reason"]

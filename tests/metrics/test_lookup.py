@@ -1,6 +1,7 @@
 """A user's own metrics: what they may be, and what is said of one that is wrong."""
 
 import pytest
+from evaluated import evaluated
 
 
 @pytest.fixture
@@ -135,4 +136,4 @@ def test_a_failed_computation_is_reported_with_the_users_line(project, computed)
 def test_the_std_of_one_rollout_is_not_defined(project):
     project.rollouts([[1.0]])
     project.bench("metrics: [std/reward]")
-    project.run().stdout.fnmatch_lines(["INCONCLUSIVE *std/reward* returned nan*"])
+    evaluated(project).says("INCONCLUSIVE *std/reward* returned nan*")

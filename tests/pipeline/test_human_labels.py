@@ -1,6 +1,7 @@
 """The mean of a judge's rewards, corrected by people's labels of some."""
 
 import pytest
+from evaluated import evaluated
 
 
 def rows(project, labelled, name="runs.jsonl", tasks=400):
@@ -21,7 +22,7 @@ def test_a_judge_that_is_too_kind_is_corrected(project):
         "labels: human\nmetrics: [mean_reward]\nexpect: {tasks: 400}\n"
         "thresholds: {mean_reward: '>= 0.65', ppi/mean_reward: {min: 0.65, bound: point}}"
     )
-    project.run().assert_outcomes(failed=1)
+    assert not evaluated(project).passed
     (entry,) = project.report()["benchmarks"]
     estimate = entry["agents"][0]["estimates"]["ppi/mean_reward"]
     assert estimate["value"] == pytest.approx(truth, abs=0.02)
@@ -39,7 +40,7 @@ def test_a_judge_that_is_too_kind_is_corrected(project):
         "labels: {rows: labels.jsonl, label: human}\nmetrics: [mean_reward]\nbaseline: true\n"
         "expect: {tasks: 400}\nthresholds: {ppi/mean_reward: {min: 0.5, bound: lower}}"
     )
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
     (entry,) = project.report()["benchmarks"]
     assert entry["agents"][0]["estimates"]["ppi/mean_reward"]["interval"] == whole
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 
 from pytest_evalmetrics.scoring.scorers import About, summarise_all
 
@@ -48,7 +49,7 @@ benchmark:
 
 def checked(project):
     """Run it; give the check of its judge, the gates on it, and what is noted."""
-    project.run()
+    evaluated(project)
     (entry,) = project.report()["benchmarks"]
     (check,) = entry["judge_checks"]
     gates = [gate for gate in entry["checks"] if gate["name"].startswith("judge_")]

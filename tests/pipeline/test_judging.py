@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 
 MEANS = [
     "mean_reward",
@@ -35,7 +36,7 @@ def judged(project, before, after, metrics, text="baseline: {rollouts: old.jsonl
     project.rows("old.jsonl", before)
     project.rows("runs.jsonl", after)
     project.bench(f"metrics: {metrics}\n{text}")
-    project.run()
+    evaluated(project)
     (entry,) = project.report()["benchmarks"]
     return [
         check
@@ -52,6 +53,7 @@ def test_every_metric_can_be_gated(project):
         "    def compute(self, task_rewards):\n"
         "        return max(map(sum, task_rewards)) - min(map(sum, task_rewards))\n",
     )
+    project.pytester.syspathinsert()
     before = np.random.default_rng(1).random((40, 4))
     tests = dict.fromkeys(MEANS, "paired t")
     # no task got better, which is surer than t

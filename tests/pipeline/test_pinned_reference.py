@@ -4,7 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from scipy.stats import ttest_rel
+
+from pytest_evalmetrics.errors import ConfigError
 
 FILE = """
 benchmark:
@@ -35,7 +38,7 @@ def recorded(project):
     """A project with a recorded run and reference; give what was recorded by task, too."""
     project.write("judged.bench.yaml", FILE)
     then = measure(project, 1)
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
     return project, then
 
 
@@ -49,7 +52,7 @@ def test_a_baseline_keeps_the_reference_and_what_is_over_it(recorded):
 def test_a_drift_of_both_is_no_regression_over_the_reference(recorded):
     project, then = recorded
     now = measure(project, 2, drift=0.1)
-    result = project.run()
+    result = evaluated(project)
     checks = project.checks()
     assert checks["mean_reward"]["verdict"] == "FAIL"
     assert checks["mean_reward/over_reference"]["verdict"] == "PASS"
@@ -57,15 +60,13 @@ def test_a_drift_of_both_is_no_regression_over_the_reference(recorded):
     assert facts["drop"] == pytest.approx(then.mean() - now.mean(), abs=1e-9)
     p = ttest_rel(then, now, alternative="greater").pvalue
     assert facts["p"] == pytest.approx(p, abs=1e-6)
-    result.stdout.fnmatch_lines(
-        ["*the mean reward of the reference was 0.50*, and is 0.39*"]
-    )
+    result.says("*the mean reward of the reference was 0.50*, and is 0.39*")
 
 
 def test_a_drift_that_hides_a_regression_is_seen_over_the_reference(recorded):
     project, _ = recorded
     measure(project, 3, drift=-0.1, drop=0.06)
-    project.run()
+    evaluated(project)
     checks = project.checks()
     assert checks["mean_reward"]["verdict"] == "PASS"
     assert checks["mean_reward/over_reference"]["verdict"] == "FAIL"
@@ -75,12 +76,10 @@ def test_a_reference_must_have_the_tasks_of_the_run_and_be_used(project):
     project.write("judged.bench.yaml", FILE)
     measure(project, 1)
     project.rollouts([[0.5]] * 78, "pinned.jsonl")
-    result = project.run()
-    result.stdout.fnmatch_lines(
-        ["*judged.bench.yaml:5: 2 of 80 tasks have no reward of the reference: 78, 79"]
+    evaluated(project).says(
+        "*judged.bench.yaml:5: 2 of 80 tasks have no reward of the reference: 78, 79"
     )
     project.write("judged.bench.yaml", FILE.replace(", mean_reward/over_reference", ""))
-    result = project.run()
-    result.stdout.fnmatch_lines(
-        ["*:5: benchmark.reference: no metric is of it: list one of over*"]
-    )
+    missing = ":5: benchmark.reference: no metric is of it: list one of over"
+    with pytest.raises(ConfigError, match=missing):
+        evaluated(project)

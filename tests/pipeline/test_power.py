@@ -11,7 +11,7 @@ N = 300
 
 
 def plan(project):
-    return project.run("--evalmetrics-plan").stdout
+    return project.run_here("--evalmetrics-plan").stdout
 
 
 def quantiles(tasks):
@@ -97,7 +97,7 @@ def test_without_any_rollouts_the_spread_is_assumed(project):
 def test_the_committed_baseline_comes_first(project):
     project.rollouts([[1.0, 0.0]] * 8)
     project.bench("metrics: [mean_reward]\nbaseline: true")
-    assert project.run("--snapshot-update").ret == 0
+    assert project.run_here("--snapshot-update").ret == 0
     (project.path / "runs.jsonl").unlink()
     plan(project).fnmatch_lines(
         ["math.bench.yaml::math, by its baseline", "*", "  mean_reward *8 *2 *"]
@@ -158,7 +158,7 @@ def test_the_table_fits_80_columns(project, monkeypatch):
     project.bench(
         "key_metrics: [pass@1, mean/output_tokens]\nbaseline: true\nmetrics: [pass@1]"
     )
-    lines = project.run("--evalmetrics-plan", "-qq").stdout.lines
+    lines = project.run_here("--evalmetrics-plan", "-qq").stdout.lines
     assert "  pass@1" in "\n".join(lines)
     assert max(map(len, lines)) <= 80
 
@@ -166,5 +166,5 @@ def test_the_table_fits_80_columns(project, monkeypatch):
 def test_the_plan_says_the_max_drop_that_fits_a_small_baseline(project):
     project.bench("metrics: [pass@1]\nbaseline: true")
     project.rollouts([[1.0, 0.0]] * 2 + [[0.0, 0.0]] * 98)
-    result = project.run("--evalmetrics-plan")
+    result = project.run_here("--evalmetrics-plan")
     result.stdout.fnmatch_lines(["*0.001*"])

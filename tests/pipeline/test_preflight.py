@@ -143,7 +143,7 @@ def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_serve
     for fault, (text, old, new, _) in FAULTS.items():
         assert old in text
         write(paid, text.replace(old, new), f"{fault}.bench.yaml")
-    result = paid.run("--evalmetrics-check")
+    result = paid.run_here("--evalmetrics-check")
     for fault, (*_, line) in FAULTS.items():
         result.stdout.fnmatch_lines([f"{fault}.bench.yaml{line}"])
     count = len(FAULTS)
@@ -152,7 +152,7 @@ def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_serve
     )
     assert result.ret == 1
     assert not (paid.path / "evalmetrics").exists()
-    assert paid.run("--continue-on-collection-errors").ret != 0
+    assert paid.run_here("--continue-on-collection-errors").ret != 0
     assert judge_server.posts == 0
 
 
@@ -162,7 +162,7 @@ def test_a_check_of_what_is_right_calls_nothing(paid, judge_server):
     paid.write(
         "test_broken.py", "import nothing_of_the_kind\n"
     )  # tests are no business of it
-    result = paid.run("--evalmetrics-check")
+    result = paid.run_here("--evalmetrics-check")
     result.stdout.fnmatch_lines(["no problems: 2 benchmark files, 2 benchmarks"])
     assert (result.ret, judge_server.posts) == (0, 0)
 
@@ -179,7 +179,7 @@ def test_a_check_reports_everything_at_once(paid, judge_server):
     write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n", "e.bench.yaml")
     paid.rollouts([[1.0], [1.0, 0.0]])
     paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")
-    result = paid.run("--evalmetrics-check", "-q")
+    result = paid.run_here("--evalmetrics-check", "-q")
     result.stdout.fnmatch_lines(
         [
             "a.bench.yaml:4:3: benchmark.model: *NO_SUCH_KEY*",
@@ -197,20 +197,22 @@ def test_a_check_reports_everything_at_once(paid, judge_server):
     )
     assert (result.ret, judge_server.posts) == (1, 0)
     # a key is not needed where answers come from the journal alone
-    result = paid.run("--evalmetrics-check", "--evalmetrics-replay", "a.bench.yaml")
+    result = paid.run_here(
+        "--evalmetrics-check", "--evalmetrics-replay", "a.bench.yaml"
+    )
     result.stdout.no_fnmatch_line("*NO_SUCH_KEY*")
 
 
 def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(paid, judge_server):
     paid.rows("rows.jsonl", [*ROWS, {"id": 9, "question": "q"}])
     write(paid, ONLINE)
-    result = paid.run()
+    result = paid.run_here()
     result.stdout.fnmatch_lines(["*1 of 5 rows can't*'reference'*rows.jsonl:5*"])
     assert judge_server.posts == 0
     online = ONLINE.replace("{{ question }}", "[[say: {}]]{{ question }}")
     write(paid, f"{online}  expect: {{max_missing: 20%}}\n")
-    assert paid.run("--evalmetrics-check").ret == 0
-    paid.run()
+    assert paid.run_here("--evalmetrics-check").ret == 0
+    paid.run_here()
     assert judge_server.posts > 0
 
 

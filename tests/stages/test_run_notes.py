@@ -1,5 +1,6 @@
 """What a run as a whole cannot see, from rows to the sentence that says it."""
 
+from evaluated import evaluated
 from stages.making import against, benchmark, given, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
@@ -107,7 +108,7 @@ def test_a_run_that_records_for_the_first_time_holds_no_gate_against_anything(
 def test_a_metric_that_a_run_compares_and_records_is_named_once(project):
     project.rollouts([HALF] * 5)
     project.bench("metrics: [mean_reward]\nbaseline: true")
-    assert project.run("--evalmetrics-update").ret == 0
+    assert evaluated(project, updates=True).passed
     result = project.run("--evalmetrics-update")
     result.stdout.fnmatch_lines(["note: blind: math mean_reward: 5 tasks: no drop *"])
     result.stdout.no_fnmatch_line("*no loss of mean_reward*")

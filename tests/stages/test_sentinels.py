@@ -1,6 +1,7 @@
 """A negative reward that a baseline lacks is asked about: it may mean "not judged"."""
 
 import pytest
+from evaluated import evaluated
 from stages.making import benchmark, load, write_rows
 
 from pytest_evalmetrics.model.changes import PerhapsNotJudged
@@ -14,9 +15,9 @@ def passing(project, last):
 def test_a_new_negative_reward_is_asked_about(project):
     project.bench("metrics: [mean_reward]\nbaseline: true")
     passing(project, 1)
-    project.run("--evalmetrics-update")
+    evaluated(project, updates=True)
     passing(project, -1)
-    words = " ".join(project.run().stdout.str().split())
+    words = " ".join(evaluated(project).text.split())
     assert "1 rollout has the reward -1, and none of the baseline is negative" in words
     assert "write `missing: [-1]` under rollouts" in words
 

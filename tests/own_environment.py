@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _WORKERS = (
     "PYTEST_XDIST_WORKER",
@@ -31,9 +32,11 @@ _CI_SYSTEM = (
 
 
 @contextmanager
-def own_environment() -> Iterator[pytest.MonkeyPatch]:
+def own_environment(folder: Path) -> Iterator[pytest.MonkeyPatch]:
     """Let a run be no worker of this one, nor tell its CI system anything."""
     with pytest.MonkeyPatch.context() as patch:
         for name in (*_WORKERS, *_TERMINAL, *_CI_SYSTEM):
             patch.delenv(name, raising=False)
+        # else a run with workers, which need a folder, removes the oldest of all runs' folders
+        patch.setenv("PYTEST_DEBUG_TEMPROOT", str(folder))
         yield patch

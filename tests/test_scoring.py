@@ -65,7 +65,7 @@ class Scored(SharedProject):
         )
 
     def run(self, *args):
-        with own_environment():
+        with own_environment(self.path):
             return super().run("-p", "cacheprovider", *args)  # it holds the journal
 
     def artifacts(self):

@@ -129,7 +129,9 @@ def text_of(content: Any) -> str:
     return json.dumps(content) if isinstance(content, dict) else content
 
 
-def clean_environment(byte_code: Path, more: dict[str, str]) -> dict[str, str]:
+def clean_environment(
+    root: Path, byte_code: Path, more: dict[str, str]
+) -> dict[str, str]:
     ci = (
         "CI",
         "BUILD_",
@@ -142,6 +144,8 @@ def clean_environment(byte_code: Path, more: dict[str, str]) -> dict[str, str]:
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(ci)}
     ours = {"COLUMNS": "1000", "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": str(byte_code)}
+    # else a run with workers, which need a folder, removes the oldest of all runs' folders
+    ours["PYTEST_DEBUG_TEMPROOT"] = str(root.parent)
     return kept | ours | more
 
 
@@ -177,7 +181,7 @@ def run_group(
         }
         (root / "junit.xml").unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", *FLAGS, *arguments]
-        run = completed(command, root, clean_environment(byte_code, environment))
+        run = completed(command, root, clean_environment(root, byte_code, environment))
         whole = left_by(run, root)
         for name in names:
             outcome = part_of(whole, root, folders[name], steps[name])

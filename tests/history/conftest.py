@@ -20,8 +20,8 @@ def project(pytester, monkeypatch):
 @pytest.fixture(scope="module")
 def new_project(tmp_path_factory):
     """Make projects whose runs serve all tests of a module."""
-    with own_environment() as patch:
-        folder = tmp_path_factory.mktemp("project")
+    folder = tmp_path_factory.mktemp("project")
+    with own_environment(folder) as patch:
         patch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
         yield lambda: SharedProject(tmp_path_factory.mktemp("project"))
 

@@ -1,20 +1,33 @@
 """Parts of scoring and loading, each with stand-ins for the others."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from msgspec import structs
-from stages.making import benchmark, load, write_rows
+from stages.making import against, benchmark, given, load, write_rows
 
 from pytest_evalmetrics.errors import DataError, RowError, ShapeError
+from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.notes import OfReference
-from pytest_evalmetrics.model.rollout_table import Row
+from pytest_evalmetrics.model.reasons import NothingCanFail
+from pytest_evalmetrics.model.results import PowerSource
+from pytest_evalmetrics.model.rollout_table import Row, TaskRewards
 from pytest_evalmetrics.model.scores import ScorerFailures
 from pytest_evalmetrics.model.scoring_notes import UnscoredRows
-from pytest_evalmetrics.pipeline import benchmark_rows, judges, loading
+from pytest_evalmetrics.model.verdicts import Acceptance, Verdict
+from pytest_evalmetrics.pipeline import (
+    benchmark_rows,
+    judges,
+    judging,
+    loading,
+    reducing,
+)
 from pytest_evalmetrics.pipeline import scoring as scoring_stage
+from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.scoring import Scoring
+from pytest_evalmetrics.pipeline.seen_rows import SeenRows
 
 FAILED = ScorerFailures(
     "judge", ("kind",), 3, {"http-500": 2, "no-score": 1}, (), rows=9
@@ -205,3 +218,105 @@ def test_a_reference_that_is_recorded_is_not_asked(
 ):
     found = referred(monkeypatch, table, rollouts=rollouts, pinned=pinned)
     assert found == (None, ("before",))
+
+
+# -- calls for an answer ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "calls"),
+    [
+        # of ten rows six are answered: 20 calls and 2 failures, of which 10 ask for answers
+        (4, (20 + 2 - 10) / 6),
+        # nothing is answered: two judges, three times, and a scorer that asks once
+        (10, 2 * 3 + 1),
+    ],
+)
+def test_calls_for_an_answer_are_those_so_far_or_those_of_its_judges(unanswered, calls):
+    stage = SimpleNamespace(
+        scorers=[
+            SimpleNamespace(judges=("one", "two"), repeats=3),
+            SimpleNamespace(judges=(), repeats=1),
+        ]
+    )
+    board = SimpleNamespace(rows=range(10))
+    usage = SimpleNamespace(calls=20, failed=2)
+    assert Scoring._calls_of_an_answer(stage, board, usage, unanswered) == calls
+
+
+# -- gates that nothing can fail -------------------------------------------------------------
+
+
+def test_a_gate_that_nothing_can_fail_says_how_little_there_is(tmp_path):
+    keys = f"metrics: [mean_reward]\n{against()}"
+    pair = SimpleNamespace(
+        name="mean_reward",
+        tasks=("a", "b"),
+        rewards_baseline=TaskRewards.from_lists([[1], [1, 1, 1]]),
+    )
+    rule = SimpleNamespace(alpha=0.01)
+    gated = SimpleNamespace(compared=SimpleNamespace(pair=pair, rule=rule))
+    check = judging._nothing_can_fail(benchmark(tmp_path, keys), gated)
+    assert check.reasons == (
+        NothingCanFail(metric="mean_reward", tasks=2, rollouts=3, alpha=0.01),
+    )
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert check.acceptance is Acceptance.OTHER_RUN
+    assert check.name == "baseline"
+    assert check.line == 5
+
+
+# -- numbers that are not defined ------------------------------------------------------------
+
+
+def test_numbers_that_are_not_defined_are_left_out_of_a_result(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    result = evaluate(given(benchmark(tmp_path, "metrics: [mean_reward]"))).result
+    (agent,) = result.agents
+    undefined = structs.replace(agent.estimates["mean_reward"], value=math.nan)
+    both = {"mean_reward": agent.estimates["mean_reward"], "own": undefined}
+    kept = reducing._with_defined(structs.replace(agent, estimates=both))
+    assert list(kept.estimates) == ["mean_reward"]
+
+
+# -- rows that go by -------------------------------------------------------------------------
+
+
+class Trials:
+    """Keeps the rows that templates are filled in with."""
+
+    texts = ("{{ sample.a }}",)
+
+    def __init__(self):
+        self.rows = []
+
+    def fill_in(self, number, row):
+        self.rows.append((number, row.where, row.sample_data))
+
+    def leave_out(self, number):
+        self.rows.append(number)
+
+
+@pytest.mark.parametrize(("dataset", "sample"), [(None, {"a": 1}), ("data.jsonl", {})])
+def test_a_recorded_row_is_its_own_answer_and_one_of_a_data_set_has_none(
+    dataset, sample
+):
+    trials = Trials()
+    spec = SimpleNamespace(dataset=dataset, answers=None)
+    seen = SeenRows(spec, hashes=False, trials=trials)
+    chunk = SimpleNamespace(places=np.array([3, 4]), records=[{"a": 1}, {"a": 1}])
+    seen.visit(SimpleNamespace(at=lambda place: f"runs.jsonl:{place}"), chunk)
+    assert trials.rows == [(0, "runs.jsonl:3", sample), (1, "runs.jsonl:4", sample)]
+
+
+def test_a_plan_that_can_t_be_made_states_no_drop(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 0], [0, 0]])
+    _, loaded = load(benchmark(tmp_path, "metrics: [mean_reward]"))
+    keys = "metrics: [mean/tokens]\nbaseline: {direction: lower, rollouts: old.jsonl}"
+    (power,) = power_of_tables(benchmark(tmp_path, keys), {"a": loaded.table})
+    assert (power.agent, power.metric) == ("a", "mean/tokens")
+    assert (power.tasks, power.rollouts) == (2, 2)
+    assert math.isnan(power.mde)
+    assert power.max_drop == 0
+    assert power.needed is None
+    assert power.source is PowerSource.BASELINE

@@ -1,13 +1,14 @@
 """Which templates of scorers a row is found to fill in, before anything is asked."""
 
 import json
+from dataclasses import make_dataclass
 
 import pytest
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.pipeline.preflight import template_problems
-from pytest_evalmetrics.pipeline.template_trials import TemplateTrials
+from pytest_evalmetrics.pipeline.template_trials import TemplateTrials, texts_below
 from pytest_evalmetrics.scoring.scorer_types import offer_scorers
 
 ASKED = {
@@ -110,3 +111,11 @@ def test_the_parts_of_an_answer_are_not_named_where_the_row_lacks_a_column(tried
 )
 def test_what_is_done_with_an_answer_that_comes_later_is_no_failure(failure, template):
     assert failure(template, ASKED) == []
+
+
+@pytest.mark.parametrize(
+    "key", ["type", "options", "url", "api_key_secret", "description"]
+)
+def test_a_key_that_never_holds_a_template_is_not_read_as_one(key):
+    texts = make_dataclass("Keys", [key, "prompt"])("{{ a }}", "{{ b }}")
+    assert list(texts_below(texts, ())) == [(("prompt",), "{{ b }}")]

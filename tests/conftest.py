@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 from forked import Run, can_fork, completed
+from own_environment import OF_THIS_RUN, own_environment
 
 import pytest_evalmetrics
 from pytest_evalmetrics.scoring.scorer_types import offer_scorers
@@ -201,28 +202,16 @@ def _sound(result: pytest.RunResult) -> pytest.RunResult:
     return result
 
 
-@pytest.fixture(autouse=True)
-def _on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs in a test be no workers of this one, nor tell its CI system anything."""
-    for name in (
-        "PYTEST_XDIST_WORKER",
-        "PYTEST_XDIST_WORKER_COUNT",
-        "PYTEST_XDIST_TESTRUNUID",
-        # of the terminal of this run, which xdist hands to its workers
-        "COLUMNS",
-        "LINES",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    ci = (
-        "CI",
-        "BUILD_NUMBER",
-        "CI_COMMIT_SHA",
-        "CI_PROJECT_DIR",
-        "GIT_COMMIT",
-        "GITLAB_CI",
-    )
-    for name in (*ci, "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="session", autouse=True)
+def _on_their_own() -> Iterator[None]:
+    """Let the runs in tests be no workers of this one, nor tell its CI system anything.
+
+    For the whole session: runs that the tests of a module share begin before any of these.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in OF_THIS_RUN:
+            patch.delenv(name, raising=False)
+        yield
 
 
 class SharedProject(Project):
@@ -233,7 +222,8 @@ class SharedProject(Project):
 
     def run(self, *args: str) -> pytest.RunResult:
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args]
-        done = completed(command, self.path)
+        with own_environment(self.path.parent):
+            done = completed(command, self.path)
         out = done.stdout.splitlines()
         return _sound(
             pytest.RunResult(done.returncode, out, done.stderr.splitlines(), 0)

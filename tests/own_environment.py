@@ -1,4 +1,4 @@
-"""The environment of a run that several tests look at, which begins before any of them does."""
+"""The environment of the runs in tests, which are none of the run of these tests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ _CI_SYSTEM = (
 )
 
 
+# what this run, or where it runs, says to what it starts
+OF_THIS_RUN = (*_WORKERS, *_TERMINAL, *_CI_SYSTEM)
+
+
 @contextmanager
 def own_environment(folder: Path) -> Iterator[pytest.MonkeyPatch]:
-    """Let a run be no worker of this one, nor tell its CI system anything."""
+    """Let a run with workers, which need a folder, not remove the oldest of all runs' folders."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in (*_WORKERS, *_TERMINAL, *_CI_SYSTEM):
-            patch.delenv(name, raising=False)
-        # else a run with workers, which need a folder, removes the oldest of all runs' folders
         patch.setenv("PYTEST_DEBUG_TEMPROOT", str(folder))
         yield patch

@@ -289,9 +289,13 @@ def normal(text: str, root: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Path:
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "golden"
+    if hasattr(request.config, "workerinput"):
+        base = base.parent
+    folder = base / "golden"
     folder.mkdir(exist_ok=True)
     return folder
 

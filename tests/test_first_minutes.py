@@ -1,6 +1,7 @@
 """Five people with an eval: from an empty folder to a red pull request, by README's words.
 
-Their environment has the built wheel and what it depends on, and nothing else.
+The environment of three has the built wheel and what it depends on, and nothing else. Two more
+people, whose results are JSON as well, have that of the tests.
 """
 
 import os
@@ -13,11 +14,19 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from forked import completed
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+PERSON = {
+    "GIT_AUTHOR_NAME": "me",
+    "GIT_AUTHOR_EMAIL": "me@example.org",
+    "GIT_COMMITTER_NAME": "me",
+    "GIT_COMMITTER_EMAIL": "me@example.org",
+    "COLUMNS": "80",
+}
 # Each eval writes 60 results: a third of what the changed bot answers is wrong.
 MADE = """
 import csv, json, os
@@ -76,18 +85,19 @@ for id in ids:
 LOST = ["order-00", "order-03", "order-06"]
 # names in README's commands, which people replace by their own
 STATED = {"results": "results.json", "gate": "results.bench.yaml"}
+PROGRAMS = {"pytest": "pytest", "evalmetrics": "pytest_evalmetrics"}
 INSTALL = "pip install pytest-evalmetrics"
 INIT = "evalmetrics init results.json"
 COMMIT = 'git add results.bench.yaml __baselines__ && git commit -m "Gate the eval"'
 
 
 class Newcomer:
-    """Somebody in an empty folder, who types commands."""
+    """Somebody in an empty folder with the package installed, who types commands."""
 
     def __init__(self, folder, environment):
         self.folder = folder
         self.environment = environment
-        self.typed = []
+        self.typed = [INSTALL]  # by who comes first, for all
 
     def runs_their_eval(self):
         """Run the eval, which is theirs and needs no words of README."""
@@ -126,6 +136,18 @@ class Newcomer:
         )
 
 
+class Colleague(Newcomer):
+    """Somebody whose runs are forked: they start no Python of their own."""
+
+    def _type(self, command):
+        program, *arguments = command.split()
+        if program not in PROGRAMS:
+            return super()._type(command)
+        self.typed.append(command)
+        run = [sys.executable, "-m", PROGRAMS[program], *arguments]
+        return completed(run, self.folder, self.environment)
+
+
 def commands_of_readme():
     blocks = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     lines = "".join(blocks).splitlines()
@@ -147,7 +169,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fresh_environment(tmp_path_factory, wheel):
-    """The variables of an environment without our package, and without a network."""
+    """The variables of an environment without a network, after the package is installed."""
     pytest.importorskip("pip", reason="the extra `test` has it")
     venv = tmp_path_factory.mktemp("venv")
     tools = tmp_path_factory.mktemp("tools")
@@ -158,28 +180,43 @@ def fresh_environment(tmp_path_factory, wheel):
     pip.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m pip "$@"\n')
     pip.chmod(0o755)
     (tools / "git").symlink_to(shutil.which("git"))
-    return {
+    variables = PERSON | {
         "PATH": os.pathsep.join([str(venv / "bin"), str(tools), os.defpath]),
         "PIP_PYTHON": str(venv / "bin" / "python"),
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(wheel.parent),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "GIT_AUTHOR_NAME": "me",
-        "GIT_AUTHOR_EMAIL": "me@example.org",
-        "GIT_COMMITTER_NAME": "me",
-        "GIT_COMMITTER_EMAIL": "me@example.org",
-        "COLUMNS": "80",
     }
+    assert INSTALL in commands_of_readme()
+    subprocess.run(["bash", "-c", INSTALL], env=variables, check=True)
+    return variables
 
 
 @pytest.fixture
-def newcomer(tmp_path, fresh_environment):
-    """Somebody with an empty repository; who comes first installs for all."""
-    home = tmp_path / "home"
-    home.mkdir()
+def repository(tmp_path):
+    """An empty repository."""
     folder = tmp_path / "project"
     subprocess.run(["git", "init", "-q", folder], check=True)
-    return Newcomer(folder, fresh_environment | {"HOME": str(home)})
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An empty home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return {"HOME": str(home)}
+
+
+@pytest.fixture
+def newcomer(repository, fresh_environment, home):
+    return Newcomer(repository, fresh_environment | home)
+
+
+@pytest.fixture
+def colleague(repository, home):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return Colleague(repository, os.environ | PERSON | home | {"PATH": path})
 
 
 def link_dependencies(venv):
@@ -216,11 +253,9 @@ def dependencies():
 
 
 def goes_to_a_red_pull_request(newcomer, results, writer):
-    """Install, gate the results, commit, change the bot for the worse, and run what CI runs."""
+    """Gate the results, commit, change the bot for the worse, and run what CI runs."""
     newcomer.commits("bot.py", BOT)
     newcomer.commits("eval.py", MADE + writer)
-    installed = newcomer.types(INSTALL)
-    assert installed.returncode == 0, installed.stderr
     newcomer.runs_their_eval()
     begun = newcomer.types(INIT, results=results)
     assert begun.returncode == 0, begun.stdout
@@ -250,14 +285,14 @@ def test_somebody_with_csv(newcomer):
     assert_red(newcomer, done)
 
 
-def test_somebody_with_chat_logs(newcomer):
-    done = goes_to_a_red_pull_request(newcomer, "results.jsonl", CHAT_LOGS)
-    assert_red(newcomer, done)
+def test_somebody_with_chat_logs(colleague):
+    done = goes_to_a_red_pull_request(colleague, "results.jsonl", CHAT_LOGS)
+    assert_red(colleague, done)
 
 
-def test_somebody_with_a_folder_of_json_files(newcomer):
-    done = goes_to_a_red_pull_request(newcomer, "results", FOLDER)
-    assert_red(newcomer, done)
+def test_somebody_with_a_folder_of_json_files(colleague):
+    done = goes_to_a_red_pull_request(colleague, "results", FOLDER)
+    assert_red(colleague, done)
 
 
 def test_somebody_with_a_python_test(newcomer):
@@ -265,7 +300,6 @@ def test_somebody_with_a_python_test(newcomer):
     questions = 'QUESTIONS = [f"order-{n:02}" for n in range(60)]\n'
     newcomer.commits("my_eval.py", questions + BOT)
     newcomer.commits("test_answers.py", written)
-    assert newcomer.types(INSTALL).returncode == 0
     assert newcomer.types("pytest --evalmetrics-update").returncode == 0
     assert newcomer.types(COMMIT, gate="test_answers.py").returncode == 0
     newcomer.commits("my_eval.py", questions + CHANGED_BOT)

@@ -158,10 +158,10 @@ def test_linux_reads_what_windows_wrote_and_records_the_same(on_windows_once):
         assert here[name] == there[name]
 
 
-def test_a_regression_is_found_on_windows(odd):
-    assert on_windows(odd.path, *HISTORY, "--snapshot-update").returncode == 0
-    odd.rollouts([[0.0, 0.0]] * 10 + [[1.0, 1.0]] * 20, agent_ref={"name": ODD})
-    worse = on_windows(odd.path, *HISTORY, "odd.bench.yaml")
+def test_a_regression_is_found_on_windows(on_windows_once):
+    rewards = [[0.0, 0.0]] * 10 + [[1.0, 1.0]] * 20
+    on_windows_once.rollouts(rewards, agent_ref={"name": ODD})
+    worse = on_windows(on_windows_once.path, *HISTORY, "odd.bench.yaml")
     assert "pass@1 fell from 0.8333 to 0.6667" in worse.stdout
     assert worse.returncode == 1
 

@@ -31,6 +31,8 @@ _OF_POSIX = (
     "os.sched_getaffinity",
     "signal.SIGKILL",
 )
+# text without any of these is the same there
+_MARKS = tuple(name.encode() for name in ("sys.platform", "hasattr(os", *_OF_POSIX))
 _import = builtins.__import__
 _code = importlib.machinery.SourceFileLoader.get_code
 
@@ -62,12 +64,13 @@ def get_code(self, fullname):
     if fullname.partition(".")[0] != OURS:
         return _code(self, fullname)
     path = self.get_filename(fullname)
+    text = self.get_data(path)
+    if not any(mark in text for mark in _MARKS):
+        return _code(self, fullname)
     kept = Path(RUN).parent / "compiled" / fullname  # by the process before
     if kept.exists():
         return marshal.loads(kept.read_bytes())  # noqa: S302 - our own
-    code = compile(
-        _Platform().visit(ast.parse(self.get_data(path), path)), path, "exec"
-    )
+    code = compile(_Platform().visit(ast.parse(text, path)), path, "exec")
     kept.parent.mkdir(exist_ok=True)
     beside = kept.with_name(f"{fullname}-{os.getpid()}")
     beside.write_bytes(marshal.dumps(code))

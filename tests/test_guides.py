@@ -7,6 +7,7 @@ anything), ``not run: REASON``. A page is one project, from its first block to i
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,17 @@ BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
-_SIMPLE = re.compile(r"(pytest|python|ls|cat)( [\w./:@=,-]+)*")
-_NO_MODULE = re.compile(r"(conftest|record|test_\w+)\.py")
+# a program of ours, and words that a shell splits alike
+_OURS = re.compile(r"(pytest|evalmetrics)( [\w./:@=,-]+| \"[^\"$`\\]*\")*")
+# programs whose commands say nothing to the next line
+_ALONE = re.compile(
+    r"(pytest|evalmetrics|python|ls|cat|echo|grep|head|sed) .*[^\\]|pytest"
+)
+_MODULES = {"pytest": "pytest", "evalmetrics": "pytest_evalmetrics"}
+# files that Python runs, or that pytest finds itself
+_NO_MODULE = re.compile(
+    r"(conftest|record|bot|eval|make_questions|my_extension|test_\w+)\.py"
+)
 _FROM_OUTSIDE = ("PYTEST", "GITHUB_", "GITLAB_", "CI", "EVALMETRICS")
 
 
@@ -49,7 +59,7 @@ def blocks(text):
         yield Block(match["mark"] or "", match["text"], line)
 
 
-def run(block, folder):
+def run(block, folder, *, may_fork):
     """Run a block's commands until one fails; give its status, and all that they printed."""
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith(_FROM_OUTSIDE)
@@ -59,20 +69,22 @@ def run(block, folder):
     }
     environment |= {"COLUMNS": "400", "HOME": str(folder)}
     commands = block.text.splitlines()
-    # a fork finds modules in its folder too, and knows this package alone
+    # a fork finds modules in its folder too
     others = {
         path.name for path in folder.glob("*.py") if not _NO_MODULE.match(path.name)
     }
     forks = (
-        not others
+        may_fork
+        and not others
         and "PYTHONPATH" not in environment
-        and all(map(_SIMPLE.fullmatch, commands))
+        and all(map(_ALONE.fullmatch, commands))
     )
     with tempfile.TemporaryFile() as out:
         for command in commands if forks else [block.text]:
-            if forks and command.startswith("pytest"):
-                run_pytest = [sys.executable, "-mpytest", *command.split()[1:]]
-                process = Run(run_pytest, folder, environment, out, out)
+            if forks and _OURS.fullmatch(command):
+                program, *arguments = shlex.split(command)
+                forked = [sys.executable, "-m", _MODULES[program], *arguments]
+                process = Run(forked, folder, environment, out, out)
             else:
                 shell = ["bash", "-euo", "pipefail", "-c", command]
                 process = subprocess.Popen(
@@ -93,7 +105,7 @@ def shown(line, printed):
     return any(fnmatchcase(each.strip(), pattern) for each in printed.splitlines())
 
 
-def do(page, folder, name):
+def do(page, folder, name, *, may_fork=True):
     """Write and run the blocks of a page, one after the other."""
     printed = ""
     for block in page:
@@ -104,7 +116,7 @@ def do(page, folder, name):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
         elif kind == "run":
-            status, printed = run(block, folder)
+            status, printed = run(block, folder, may_fork=may_fork)
             assert status == int(rest.removeprefix("exit ") or 0), (
                 f"{where}: {status}\n{printed}"
             )

@@ -24,38 +24,47 @@ def module_name(path):
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-class ImportsOfRuns(ast.NodeVisitor):
-    """Collects (module, name) of each import of the package that a run may execute."""
+# what holds statements: expressions import nothing
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
-    def __init__(self):
-        self.found = set()
 
-    def visit_If(self, node):
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            for statement in node.orelse:
-                self.visit(statement)
-        else:
-            self.generic_visit(node)
+def is_for_annotations(node):
+    """Check for `if TYPE_CHECKING:`."""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
 
-    def visit_Import(self, node):
-        self.found |= {(alias.name, "") for alias in node.names}
 
-    def visit_ImportFrom(self, node):
-        self.found |= {(node.module, alias.name) for alias in node.names}
+def executed_imports(node):
+    """Yield (module, name) of each import that a run may execute."""
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, "") for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ((node.module, alias.name) for alias in node.names)
+    for block in BLOCKS:
+        if block == "body" and is_for_annotations(node):
+            continue
+        for statement in getattr(node, block, ()):
+            yield from executed_imports(statement)
+
+
+@cache
+def text_of(path):
+    return path.read_text(encoding="utf-8")
 
 
 @cache
 def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(text_of(path))
 
 
 @cache
 def imports_of(path):
-    visitor = ImportsOfRuns()
-    visitor.visit(parsed(path))
     return {
         (module, name)
-        for module, name in visitor.found
+        for module, name in executed_imports(parsed(path))
         if module.partition(".")[0] == "pytest_evalmetrics"
     }
 
@@ -111,6 +120,8 @@ def called_name(call):
 def literal_modules(path):
     """Return what `import_module` is called with, where the name stands in the code."""
     names = set()
+    if "import_module" not in text_of(path):
+        return names
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call) and called_name(node) == "import_module":
             names.add(ast.unparse(node.args[0]))

@@ -2,8 +2,10 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from forked import completed
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config.benchmark_schema import (
@@ -25,7 +27,7 @@ def test_the_module_writes_what_is_shipped(tmp_path):
 
 def test_pytest_prints_what_is_shipped():
     command = [sys.executable, "-m", "pytest", "--evalmetrics-schema"]
-    printed = subprocess.run(command, capture_output=True, check=True).stdout
+    printed = completed(command, Path.cwd()).stdout
     assert json.loads(printed) == json.loads(SHIPPED.read_text(encoding="utf-8"))
 
 

@@ -1,11 +1,15 @@
 """A file that nobody has described is gated in two commands."""
 
 import json
+import re
 
 import pytest
 import yaml
+from evaluated import evaluated
 from rollouts.test_lm_eval import row as sample
 
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts.survey import write_benchmark
 
 N = 12
@@ -201,10 +205,14 @@ def proposed(project, name):
     return yaml.safe_load(path.read_text())["benchmark"]
 
 
+def written_for(project, name):
+    """Give the text of the benchmark file that init writes for a file."""
+    return write_benchmark(name, project.path).path.read_text()
+
+
 def comments_of(project, name):
     write(project, name)
-    path = write_benchmark(name, project.path).path
-    lines = path.read_text().splitlines()
+    lines = written_for(project, name).splitlines()
     return [line.removeprefix("# ") for line in lines if line.startswith("# ")]
 
 
@@ -238,7 +246,7 @@ def test_a_share_of_passes_has_the_default_baseline(project):
 def test_odd_files_have_their_values(project):
     for name in ODD:
         proposed(project, name)
-    assert project.run("--evalmetrics-update").ret == 0
+    assert evaluated(project, updates=True).passed
     values = {}
     for benchmark in project.report()["benchmarks"]:
         values[benchmark["name"]] = benchmark["agents"][0]["estimates"]
@@ -274,9 +282,8 @@ def test_an_odd_file_is_gated_in_two_commands(project):
 def test_unreadable_files_are_reported(project, name, text, expected):
     if text is not None:
         project.write(name, text)
-    result = project.run("--evalmetrics-init", name)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert expected in result.stderr.str()
+    with pytest.raises(EvalMetricsError, match=re.escape(expected)):
+        write_benchmark(name, project.path)
     assert not list(project.path.glob("*.bench.yaml"))
 
 
@@ -309,11 +316,7 @@ def vllm(project):
 
     def run(rtol):
         project.write("Llama.yaml", VLLM.replace("RTOL", rtol))
-        result = project.run("--evalmetrics-init", "Llama.yaml")
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(
-            ["*Name the rollouts in it, then: pytest Llama.bench.yaml"]
-        )
+        write_benchmark("Llama.yaml", project.path)
         strict = [
             sample(n, filter="strict-match", exact_match=float(n > 1)) for n in range(8)
         ]
@@ -324,19 +327,28 @@ def vllm(project):
         project.rows(
             "results/samples_gsm8k_2026-01-01T00-00-00.jsonl", [*strict, *flexible]
         )
-        return project.run()
+        return evaluated(project)
 
     return run
 
 
+def test_init_says_what_is_left_to_do_for_settings(project):
+    project.write("Llama.yaml", VLLM.replace("RTOL", ""))
+    result = project.run("--evalmetrics-init", "Llama.yaml")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["*Name the rollouts in it, then: pytest Llama.bench.yaml"]
+    )
+
+
 def test_a_value_within_vllms_tolerance_passes(vllm):
-    assert vllm("").ret == 0
+    assert vllm("").passed
 
 
 def test_a_value_below_vllms_tolerance_fails(vllm):
-    result = vllm("rtol: 0.01")  # 0.875 lies 2.8 % below 0.9
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAIL *mean/exact_match,flexible-extract*0.875*"])
+    evaluation = vllm("rtol: 0.01")  # 0.875 lies 2.8 % below 0.9
+    assert not evaluation.passed
+    evaluation.says("FAIL *mean/exact_match,flexible-extract*0.875*")
 
 
 SIMILAR = "{assert: [{type: similar, threshold: %s, metric: Same}, {}]}"
@@ -359,10 +371,10 @@ SIMILAR = "{assert: [{type: similar, threshold: %s, metric: Same}, {}]}"
 )
 def test_settings_of_other_tools(project, name, text, thresholds):
     project.write(name, text)
-    assert project.run("--evalmetrics-init", name).ret == 0
-    (file,) = project.path.glob("*.bench.yaml")
+    file = write_benchmark(name, project.path).path
+    (benchmark,) = load_benchmarks(file, shown=file.name)
     assert yaml.safe_load(file.read_text())["benchmark"]["thresholds"] == thresholds
-    assert project.run("--collect-only", "-q").ret == 0
+    assert benchmark.spec.thresholds.keys() == thresholds.keys()
 
 
 def test_thresholds_that_a_file_of_deepeval_names(project):
@@ -374,10 +386,8 @@ def test_thresholds_that_a_file_of_deepeval_names(project):
     project.write(
         "run.json", json.dumps({"testCases": cases, "conversationalTestCases": []})
     )
-    assert (
-        project.run("--evalmetrics-init", "run.json").ret == 1
-    )  # which is the reward?
-    text = project.path.joinpath("run.bench.yaml").read_text()
+    text = written_for(project, "run.json")
+    assert "reward: ?" in text
     assert "mean/Faithfulness: {min: 0.7}" in text
 
 
@@ -400,7 +410,7 @@ def test_two_likely_rewards_are_asked_about_and_nothing_is_recorded(project):
 
 def test_an_open_line_is_an_error_at_its_line(project):
     project.rows("runs.jsonl", ASKED)
-    project.run("--evalmetrics-init", "runs.jsonl")
+    write_benchmark("runs.jsonl", project.path)
     result = project.run()
     assert result.ret != 0
     result.stdout.fnmatch_lines(
@@ -412,11 +422,10 @@ def test_an_open_line_is_an_error_at_its_line(project):
 
 def test_a_file_that_was_filled_in_is_recorded(project):
     project.rows("runs.jsonl", ASKED)
-    project.run("--evalmetrics-init", "runs.jsonl")
-    file = project.path / "runs.bench.yaml"
+    file = write_benchmark("runs.jsonl", project.path).path
     file.write_text(file.read_text().replace("reward: ?", "reward: correct"))
-    assert project.run("--snapshot-update").ret == 0
-    assert project.run().ret == 0
+    assert evaluated(project, updates=True).passed
+    assert evaluated(project).passed
 
 
 def test_a_format_of_several_scores_is_asked_about(project):
@@ -428,9 +437,8 @@ def test_a_format_of_several_scores_is_asked_about(project):
         case["task_duration"] = 1.0
     report = {"name": "t", "cases": cases, "failures": [], "analyses": []}
     project.write("report.json", json.dumps(report))
-    result = project.run("--evalmetrics-init", "report.json")
-    assert result.ret == 1
-    assert "reward: ?  # a (0.25..0.5) or b (0.5..0.75)?" in result.stdout.str()
+    (line,) = write_benchmark("report.json", project.path).open_lines
+    assert line.endswith("reward: ?  # a (0.25..0.5) or b (0.5..0.75)?")
 
 
 def test_init_needs_no_workers(project):
@@ -495,16 +503,13 @@ def test_init_says_why_nothing_is_known_of_too_few_tasks(project):
 def test_no_threshold_is_made_of_the_seconds_that_promptfoo_allows(project, acceptance):
     text = (acceptance / "formats/promptfoo/results.json").read_text()
     project.write("results.json", text)
-    project.run("--evalmetrics-init", "results.json")
-    written = project.path.joinpath("results.bench.yaml").read_text()
-    assert "thresholds" not in written
+    assert "thresholds" not in written_for(project, "results.json")
 
 
 def test_a_test_that_crashed_does_not_make_success_rare(project, acceptance):
     text = (acceptance / "formats/promptfoo/results.json").read_text()
     project.write("results.json", text)  # two of six crashed
-    project.run("--evalmetrics-init", "results.json")
-    written = project.path.joinpath("results.bench.yaml").read_text()
+    written = written_for(project, "results.json")
     assert "# reward: success (0/1, 50 % are 1), by its name" in written
 
 
@@ -522,8 +527,7 @@ def test_the_zeros_of_crashed_rows_are_no_evidence(project):
     rows = [{"task_id": f"t{n}", "reward": n % 2, "error": None} for n in range(20)]
     rows[0]["error"] = "RateLimitError: 429"
     project.rows("runs.jsonl", rows)
-    project.run("--evalmetrics-init", "runs.jsonl")
-    written = project.path.joinpath("runs.bench.yaml").read_text()
+    written = written_for(project, "runs.jsonl")
     assert "# reward: reward (0/1, 53 % are 1), by its name" in written  # 10 of 19
 
 
@@ -555,9 +559,9 @@ def test_a_summary_is_offered_as_a_threshold_once_its_fields_are_named(project):
     text = file.read_text()
     assert "baseline: true" not in text
     file.write_text(text.replace("mean_reward: ?", "mean_reward: '>= 0.85'"))
-    assert project.run("summary.bench.yaml").ret == 0
+    assert evaluated(project).passed
     project.write("summary.json", '{"model": "m1", "accuracy": 0.84, "n": 100}')
-    assert project.run("summary.bench.yaml").ret == 1
+    assert not evaluated(project).passed
 
 
 def test_a_summary_without_a_name_is_offered_a_python_test(project):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from evaluated import evaluated
 
 BENCH = """\
 benchmark:
@@ -56,6 +57,12 @@ class Judged:
     def run(self, *args):
         return self.project.run("--evalmetrics-journal=journal.sqlite3", *args)
 
+    def record(self):
+        assert evaluated(self.project, updates=True).passed
+
+    def evaluate(self):
+        return evaluated(self.project)
+
     def check(self):
         return self.project.checks()["mean_reward"]
 
@@ -71,37 +78,37 @@ def judged(project, judge_server):
 
 
 def test_a_judge_that_moved_leaves_the_comparison_without_a_verdict(judged):
-    judged.run("--snapshot-update").assert_outcomes(passed=1)
+    judged.record()
     judged.be_harsher(1)
     judged.answers("second", 4)
-    result = judged.run()
-    result.assert_outcomes(failed=1)
+    evaluation = judged.evaluate()
+    assert not evaluation.passed
     assert judged.check()["verdict"] == "INCONCLUSIVE"
-    result.stdout.fnmatch_lines(["*the judge moved by -1 on 8 anchors*"])
+    evaluation.says("*the judge moved by -1 on 8 anchors*")
 
 
 def test_a_judge_that_became_milder_hides_no_regression(judged):
-    judged.run("--snapshot-update").assert_outcomes(passed=1)
+    judged.record()
     judged.be_harsher(-1)
     judged.answers("second", 3)
-    judged.run().assert_outcomes(failed=1)
+    assert not judged.evaluate().passed
     assert judged.check()["verdict"] == "INCONCLUSIVE"
     assert "the judge moved by +1 on 8 anchors" in judged.text
 
 
 def test_where_the_anchors_hold_the_system_fell(judged):
-    judged.run("--snapshot-update").assert_outcomes(passed=1)
+    judged.record()
     judged.answers("second", 3)
-    result = judged.run()
-    result.assert_outcomes(failed=1)
+    evaluation = judged.evaluate()
+    assert not evaluation.passed
     assert judged.check()["verdict"] == "FAIL"
     assert "it is the system: the judge moved by +0 on 8 anchors" in judged.text
 
 
 def test_anchors_that_hold_leave_a_pass_as_it_is(judged):
-    judged.run("--snapshot-update").assert_outcomes(passed=1)
+    judged.record()
     judged.answers("second", 4)
-    judged.run().assert_outcomes(passed=1)
+    assert judged.evaluate().passed
     assert "the judge moved" not in judged.text
 
 
@@ -118,10 +125,10 @@ def test_anchors_are_asked_anew_where_anything_is_asked(judged, judge_server):
 
 
 def test_the_agreement_with_people_is_told(judged):
-    judged.run("--snapshot-update").assert_outcomes(passed=1)
+    judged.record()
     judged.be_harsher(1)
     judged.answers("second", 4)
-    judged.run()
+    judged.evaluate()
     assert "it says what people say on 0 of 8, and did on 8" in judged.text
 
 

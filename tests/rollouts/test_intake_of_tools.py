@@ -5,22 +5,27 @@ import shutil
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 
 from pytest_evalmetrics.reports.sentences.notes import note_texts
 
 
+def copy(acceptance, name, project):
+    folder = acceptance / "intake" / name
+    shutil.copytree(folder, project.path / "given", symlinks=True)
+
+
 @pytest.fixture
 def report_of(project, acceptance):
-    """Copy a reported folder and run its benchmarks: id -> entry of the report."""
+    """Copy a reported folder and evaluate its benchmarks: id -> entry of the report."""
 
-    def run(name, *args):
-        folder = acceptance / "intake" / name
-        shutil.copytree(folder, project.path / "given", symlinks=True)
-        project.run(*args, "given")
+    def evaluate(name):
+        copy(acceptance, name, project)
+        evaluated(project)
         entries = project.report()["benchmarks"]
         return {entry["id"].rpartition("::")[2]: entry for entry in entries}
 
-    return run
+    return evaluate
 
 
 def checks_of(entry):
@@ -32,7 +37,9 @@ def test_a_link_to_the_latest_job_is_read_once(project, acceptance):
     link = project.path / "given/jobs/latest"
     link.unlink()
     link.symlink_to("2026-06-01__10-00-00")
-    project.run("given").assert_outcomes(passed=4)
+    evaluation = evaluated(project)
+    assert len(evaluation.results) == 4
+    assert evaluation.passed
     for entry in project.report()["benchmarks"]:
         assert entry["agents"][0]["tasks"] == entry["agents"][0]["rollouts"] == 6
 
@@ -153,8 +160,9 @@ def test_a_sum_of_tenths_passes_at_one(report_of):
         ("tool-args-types", "function_name_and_args_accuracy"),
     ],
 )
-def test_numbers_and_arguments_are_read_right(project, report_of, name, score):
-    report_of(name)
+def test_numbers_and_arguments_are_read_right(project, acceptance, name, score):
+    copy(acceptance, name, project)
+    project.run("given")
     wrong = {
         task: row
         for task, (want, row) in scores_of(project, "data.jsonl").items()

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from scipy.stats import ttest_ind_from_stats
 
 from pytest_evalmetrics.reports.sentences.notes import note_texts
@@ -162,15 +163,15 @@ def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
         (", direction: lower", "mean_reward rose from 0.25 to 0.75"),
     ):
         project.write("x.bench.yaml", bench.replace("}}", f"{more}}}}}"))
-        run = project.run()
-        run.assert_outcomes(failed=1)
-        assert reason in run.stdout.str()
+        evaluation = evaluated(project)
+        assert not evaluation.passed
+        assert reason in evaluation.text
     project.write(
         "x.bench.yaml", bench.replace(" reward: score,", "").replace("new/", "old/")
     )
     assert (
         "the only score is 'score', and of a reward more is better"
-        in project.run().stdout.str()
+        in evaluated(project).text
     )
 
 
@@ -193,7 +194,7 @@ def test_a_metric_goes_the_way_that_its_files_declare(
         "benchmark: {name: x, rollouts: new/samples*, reward: acc, "
         "metrics: [mean/score], baseline: {rollouts: old/samples*}}\n",
     )
-    project.run()
+    evaluated(project)
     assert project.checks()["mean/score"]["verdict"] == verdict
 
 
@@ -238,19 +239,15 @@ def recorded_results(project):
     """A baseline of results without samples: an accuracy of 0.72 over 1,319 questions."""
     project.write("results.json", results_alone(0.72, standard_error(0.72)))
     project.write("x.bench.yaml", AGAINST_RESULTS)
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert evaluated(project, updates=True).passed
     return project
 
 
-@pytest.mark.parametrize(
-    ("accuracy", "outcome"), [(0.70, {"passed": 1}), (0.64, {"failed": 1})]
-)
-def test_results_without_samples_are_gated_by_welch(
-    recorded_results, accuracy, outcome
-):
+@pytest.mark.parametrize(("accuracy", "passes"), [(0.70, True), (0.64, False)])
+def test_results_without_samples_are_gated_by_welch(recorded_results, accuracy, passes):
     project = recorded_results
     project.write("results.json", results_alone(accuracy, standard_error(accuracy)))
-    project.run().assert_outcomes(**outcome)
+    assert evaluated(project).passed is passes
     before, now = (
         (mean, standard_error(mean) * math.sqrt(1319), 1319)
         for mean in (0.72, accuracy)
@@ -262,7 +259,7 @@ def test_results_without_samples_are_gated_by_welch(
 
 def test_results_without_samples_say_what_they_leave_out(recorded_results):
     recorded_results.write("results.json", results_alone(0.64, standard_error(0.64)))
-    text = recorded_results.run().stdout.str()
+    text = evaluated(recorded_results).text
     assert "Welch's t of the stated standard errors" in text
     assert "groups are left out: all" in text
     assert "left out, because there are no rollouts: pass_rate" in text
@@ -272,23 +269,23 @@ def test_results_that_do_not_vary_are_compared(project):
     project.write("results.json", results_alone(1.0, 0.0))
     against = "{rollouts: results.json, max_drop: 0}"
     project.write("x.bench.yaml", AGAINST_RESULTS.replace("true", against))
-    project.run().assert_outcomes(passed=1)
+    assert evaluated(project).passed
 
 
 def test_results_without_a_standard_error_are_inconclusive(recorded_results):
     recorded_results.write("results.json", results_alone(0.64, "N/A"))
-    run = recorded_results.run()
-    run.assert_outcomes(failed=1)
-    assert "reward of gsm8k has no standard error in this run" in run.stdout.str()
+    evaluation = evaluated(recorded_results)
+    assert not evaluation.passed
+    assert "reward of gsm8k has no standard error in this run" in evaluation.text
 
 
 def test_a_threshold_of_rollouts_has_none_in_results_alone(project):
     project.write("results.json", results_alone(0.64, standard_error(0.64)))
     threshold = "thresholds: {pass_rate: '>= .5'}"
     project.write("x.bench.yaml", AGAINST_RESULTS.replace("baseline: true", threshold))
-    run = project.run()
-    run.assert_outcomes(failed=1)
-    assert "pass_rate is of rollouts, and these are aggregates" in run.stdout.str()
+    evaluation = evaluated(project)
+    assert not evaluation.passed
+    assert "pass_rate is of rollouts, and these are aggregates" in evaluation.text
 
 
 def test_results_of_version_0_3_have_metrics_without_a_filter(folder):

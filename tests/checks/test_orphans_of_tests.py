@@ -1,6 +1,10 @@
 """Which baselines of checks are unused: only where their test ran without them, or is gone."""
 
+import shutil
+from pathlib import Path
+
 import pytest
+from conftest import SharedProject
 
 UPDATE = "--snapshot-update"
 DELETE = "--evalmetrics-delete-unused"
@@ -33,27 +37,49 @@ ALL = {
 }
 
 
-@pytest.fixture
-def folder(project):
-    """Where all baselines of the file lie, as recorded."""
+BASELINES = Path("__baselines__", "test_x")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A project with all baselines of the file."""
+    project = SharedProject(tmp_path_factory.mktemp("recorded"))
     project.write("test_x.py", TEXT)
     assert project.run(UPDATE).ret == 0
-    folder = project.path / "__baselines__" / "test_x"
-    assert names(folder) == ALL
-    return folder
+    assert names(project.path / BASELINES) == ALL
+    return project
+
+
+def copied(recorded, project):
+    """Go on from what another project has recorded."""
+    shutil.copytree(recorded.path, project.path, dirs_exist_ok=True)
+    return project
+
+
+@pytest.fixture
+def folder(project, recorded):
+    """Where all baselines of the file lie, as recorded."""
+    return copied(recorded, project).path / BASELINES
 
 
 def names(folder):
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-@pytest.fixture
-def renamed(project, folder):
+@pytest.fixture(scope="module")
+def recorded_anew(tmp_path_factory, recorded):
     """The project with its check `other` renamed to `new`, and recorded again."""
+    project = SharedProject(tmp_path_factory.mktemp("renamed"))
+    copied(recorded, project)
     project.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
     assert project.run(UPDATE).ret == 0
-    assert names(folder) == ALL | {"test_named-new.json"}
+    assert names(project.path / BASELINES) == ALL | {"test_named-new.json"}
     return project
+
+
+@pytest.fixture
+def renamed(project, recorded_anew):
+    return copied(recorded_anew, project)
 
 
 def test_a_selection_without_the_test_of_a_check_says_nothing_of_it(project, folder):
@@ -113,9 +139,10 @@ def test_the_baselines_of_a_file_that_is_gone_are_unused(project, folder):
     assert names(folder) == set()
 
 
-@pytest.fixture
-def generated(project):
+@pytest.fixture(scope="module")
+def recorded_by_others(tmp_path_factory):
     """A project whose baselines are of tests that no file defines by their names."""
+    project = SharedProject(tmp_path_factory.mktemp("generated"))
     project.write(
         "base.py",
         "class Base:\n"
@@ -129,8 +156,13 @@ def generated(project):
     )
     project.write("pytest.ini", "[pytest]\npythonpath = .\n")
     assert project.run(UPDATE).ret == 0
-    assert names(project.path / "__baselines__" / "test_x") == GENERATED
+    assert names(project.path / BASELINES) == GENERATED
     return project
+
+
+@pytest.fixture
+def generated(project, recorded_by_others):
+    return copied(recorded_by_others, project)
 
 
 GENERATED = {"TestX.test_inherited.json", "test_made.json"}
@@ -157,7 +189,7 @@ def test_baselines_of_tests_that_a_conftest_leaves_out_are_kept(generated, argum
     result = generated.run(*arguments)
     result.stdout.no_fnmatch_line("*unused: *")
     result.stdout.no_fnmatch_line("*unused baseline:*")
-    assert names(generated.path / "__baselines__" / "test_x") == GENERATED
+    assert names(generated.path / BASELINES) == GENERATED
 
 
 CHANGES = [

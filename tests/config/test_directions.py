@@ -1,6 +1,7 @@
 """Which way is better: what declares it, and the question where nothing does."""
 
 import pytest
+from evaluated import evaluated
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
@@ -16,11 +17,15 @@ def bench(project, keys):
     ]
     project.rows("runs.jsonl", rows)
     project.bench(keys)
+
+
+def recorded(project, keys):
+    bench(project, keys)
     return project.run("--snapshot-update")
 
 
 def test_a_score_that_nothing_declares_is_asked_for_at_its_line(project):
-    result = bench(project, "metrics: [mean/jailbreak_blocked]\nbaseline: true")
+    result = recorded(project, "metrics: [mean/jailbreak_blocked]\nbaseline: true")
     result.assert_outcomes(failed=1)
     said = (
         f"INCONCLUSIVE  math.bench.yaml:5: *{ASKED}mean/jailbreak_blocked: write "
@@ -35,7 +40,7 @@ def test_a_listed_score_that_is_not_gated_is_reported_only(project):
     keys = (
         "metrics: [mean_reward, mean/jailbreak_blocked]\nkey_metrics: [mean_reward]\n"
     )
-    result = bench(project, keys + "baseline: true")
+    result = recorded(project, keys + "baseline: true")
     result.assert_outcomes(passed=1)
     metrics = project.aggregate()[0]["agent_metrics"]
     assert metrics["mean/jailbreak_blocked"] == pytest.approx(0.9)
@@ -43,19 +48,22 @@ def test_a_listed_score_that_is_not_gated_is_reported_only(project):
 
 def test_a_threshold_needs_no_direction(project):
     keys = "metrics: [mean/jailbreak_blocked]\nthresholds: {mean/jailbreak_blocked: '>= 0.5'}"
-    bench(project, keys).assert_outcomes(passed=1)
+    bench(project, keys)
+    assert evaluated(project, updates=True).passed
 
 
 @pytest.mark.parametrize(
     "metric", ["mean/cost_usd", "cost_per_task", "mean_reward", "mean/reward", "pass@1"]
 )
 def test_the_project_declares_its_metrics_its_usage_and_the_reward(project, metric):
-    bench(project, f"metrics: [{metric}]\nbaseline: true").assert_outcomes(passed=1)
+    bench(project, f"metrics: [{metric}]\nbaseline: true")
+    assert evaluated(project, updates=True).passed
 
 
 def test_the_reward_is_to_rise_whatever_it_is_called(project):
     keys = "reward: jailbreak_blocked\nmetrics: [mean_reward]\nbaseline: true"
-    bench(project, keys).assert_outcomes(passed=1)
+    bench(project, keys)
+    assert evaluated(project, updates=True).passed
 
 
 OWN = """\
@@ -74,21 +82,21 @@ class Spread:
 def test_a_metric_of_your_own_states_its_direction_in_its_class(project):
     project.write("conftest.py", OWN.format(stated='direction = "lower"'))
     keys = "metrics: [spread]\nbaseline: true"
-    bench(project, keys).assert_outcomes(passed=1)
+    recorded(project, keys).assert_outcomes(passed=1)
 
 
 def test_a_registered_metric_without_a_direction_is_refused_when_the_file_is_read(
     project,
 ):
     project.write("conftest.py", OWN.format(stated=""))
-    result = bench(project, "metrics: [spread]\nbaseline: true")
+    result = recorded(project, "metrics: [spread]\nbaseline: true")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines([f"math.bench.yaml:5: *{ASKED}spread: *its class*"])
 
 
 def test_a_metric_by_its_module_is_asked_for_before_anything_is_recorded(project):
     project.write("own.py", OWN.format(stated=""))
-    result = bench(project, "metrics: ['own:Spread']\nbaseline: true")
+    result = recorded(project, "metrics: ['own:Spread']\nbaseline: true")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *{ASKED}own:Spread: *"])
 

@@ -36,12 +36,14 @@ def checked(
     return check
 
 
-def several(pairs, rules=None, *, ids=None, look=None):
+def several(pairs, rules=None, *, ids=None, look=None, independent=None):
     """Judge several metrics together; those of one agent have one id."""
     rules = rules or [rule()] * len(pairs)
     ids = ids or ["g"] * len(pairs)
-    gated = [
-        Gated(compared=ComparisonInput(pair=pair, rule=settings, gate_id=gate_id))
+    compared = [
+        ComparisonInput(
+            pair=pair, rule=settings, gate_id=gate_id, independent=independent
+        )
         for pair, settings, gate_id in zip(pairs, rules, ids, strict=True)
     ]
-    return check_regression(gated, look=look)
+    return check_regression([Gated(compared=one) for one in compared], look=look)

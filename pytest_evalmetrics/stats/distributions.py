@@ -45,12 +45,12 @@ def falls_to(
     precision = (high - low) / 2**halvings
     left = newest = before = _Place(low)
     right = _Place(high)
-    for call in range(2 * halvings):
+    for calls in range(2 * halvings):
         if right.x - left.x <= precision:
             break
         other = right if newest is left else left
         share = 0.5
-        if call < halvings:
+        if calls < halvings:
             share = _share_of_way(newest, other, before, precision)
         x = newest.x + share * (other.x - newest.x)
         newest = _Place(x, falling(x) - goal)
@@ -79,20 +79,21 @@ def _share_of_way(
     replaced, where it is known to rise or fall alone; else half of the way (Chandrupatla
     1997, Advances in Engineering Software 28, 145).
     """
-    f, f_other, f_before = newest.above, other.above, before.above
-    if not math.isfinite(f_before - f_other):
+    if not math.isfinite(before.above - other.above):
         return 0.5
     width = other.x - newest.x
-    xi = -width / (before.x - other.x)
-    phi = (f - f_other) / (f_before - f_other)
-    if phi**2 >= xi or (1 - phi) ** 2 >= 1 - xi:
+    # the paper's xi and phi: how far newest is on the way from other to before
+    of_way = -width / (before.x - other.x)
+    of_fall = (newest.above - other.above) / (before.above - other.above)
+    if of_fall**2 >= of_way:
         return 0.5
-    share = f / (f_other - f) * f_before / (f_other - f_before)
-    share += (
-        ((before.x - newest.x) / width)
-        * (f / (f_before - f))
-        * (f_other / (f_before - f_other))
-    )
+    if (1 - of_fall) ** 2 >= 1 - of_way:
+        return 0.5
+    to_other = newest.above / (other.above - newest.above)
+    to_before = newest.above / (before.above - newest.above)
+    by_secant = to_other * before.above / (other.above - before.above)
+    bend = to_before * other.above / (before.above - other.above)
+    share = by_secant + bend * (before.x - newest.x) / width
     least = precision / 2 / abs(width)
     return min(max(share, least), 1 - least)
 

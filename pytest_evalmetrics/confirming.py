@@ -10,6 +10,7 @@ sign is measured anew, then unchanged ones. A single task fails by both rounds t
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -195,7 +196,7 @@ def _drop_of(
                 drops.append(sign * (before - means[task]))
     if not drops:
         return None
-    return float(f"{sum(drops) / len(drops):.6g}")
+    return float(f"{math.fsum(drops) / len(drops):.6g}")
 
 
 def _means_of_tasks(

@@ -93,9 +93,15 @@ def _loaded() -> None:
     for module in walk_packages(pytest_evalmetrics.__path__, "pytest_evalmetrics."):
         with contextlib.suppress(ImportError):  # of an extra that is missing
             import_module(module.name)
+    _draw_nothing()
     # Each run in this process ends with five searches for garbage: half a second among all
     # these tests and modules, which stay to the end.
     gc.freeze()
+
+
+@hypothesis.given(hypothesis.strategies.none())
+def _draw_nothing(_: None) -> None:
+    """Let hypothesis look for what refers to its random numbers before that is frozen."""
 
 
 @pytest.fixture(scope="session")

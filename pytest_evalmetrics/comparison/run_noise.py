@@ -197,7 +197,7 @@ def _typical_runs(runs: Runs, values: Floats) -> Runs:
     of_all = values.mean(axis=0)
     middle = trimmed_mean(of_all).mean
     shifts = [trimmed_mean(run) for run in values - of_all]
-    variance = sum(shift.se**2 for shift in shifts) / (len(shifts) - 1)
+    variance = math.fsum(shift.se**2 for shift in shifts) / (len(shifts) - 1)
     return structs.replace(
         runs,
         values=tuple(middle + shift.mean for shift in shifts),
@@ -270,7 +270,7 @@ def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
 
 def _error_within(values: Floats, *, clusters: Ints | None) -> float:
     errors = [mean_se(run, clusters).se for run in values - values.mean(axis=0)]
-    return math.sqrt(sum(error**2 for error in errors) / (len(values) - 1))
+    return math.sqrt(math.fsum(error**2 for error in errors) / (len(values) - 1))
 
 
 def with_run_noise(
@@ -543,7 +543,7 @@ def _shown(runs: Runs, one_run: float) -> list[_Shown]:
         shown.append(_Shown(own, weight=1.0))
     if runs.history is not None:
         shown.append(_Shown(_with_error(runs.history, one_run), weight=1.0))
-    pooled_df = sum(scatter.df for scatter in runs.pool)
+    pooled_df = math.fsum(scatter.df for scatter in runs.pool)
     weight = min(_MOST_POOLED / pooled_df, 1.0) if pooled_df else 0.0
     shown += [_Shown(scatter, weight=weight) for scatter in runs.pool]
     return shown
@@ -584,7 +584,7 @@ def pool_shows_noise(pool: Sequence[RunScatter]) -> bool:
     By chi^2 at 5 %, with the cube root's normal approximation (Wilson and Hilferty
     1931). Noise that is not shown is no reason to doubt a drop of a lone run.
     """
-    df = sum(scatter.df for scatter in pool)
+    df = math.fsum(scatter.df for scatter in pool)
     if df < _FEWEST_POOLED:
         return False
     ratios = [
@@ -592,7 +592,7 @@ def pool_shows_noise(pool: Sequence[RunScatter]) -> bool:
         for scatter in pool
     ]
     spread = 2 / (9 * df)
-    z = (math.cbrt(sum(ratios) / df) - (1 - spread)) / math.sqrt(spread)
+    z = (math.cbrt(math.fsum(ratios) / df) - (1 - spread)) / math.sqrt(spread)
     return normal_sf(z) < _SHOWN
 
 

@@ -43,7 +43,7 @@ def scatter_of_successive(
         return None
     largest = _JUMP * _sd_of_differences(np.concatenate(of_stretches), se)
     kept = [sizes[sizes <= largest] for sizes in of_stretches]
-    df = sum(_degrees_of_freedom(len(sizes)) for sizes in kept)
+    df = math.fsum(_degrees_of_freedom(len(sizes)) for sizes in kept)
     if df < 1:
         return None
     squares = np.concatenate(kept) ** 2

@@ -151,8 +151,8 @@ def _shifted(course: _Course) -> LevelShift | None:
         return None
     earlier = values[shift.start : shift.at]
     later = values[shift.at :]
-    before = sum(earlier) / len(earlier)
-    after = sum(later) / len(later)
+    before = math.fsum(earlier) / len(earlier)
+    after = math.fsum(later) / len(later)
     if course.sign * (after - before) > 0:
         return None
     return LevelShift(

@@ -725,7 +725,7 @@ class _Thinned:
     def lost(self, share: float) -> tuple[float, float]:
         """Return the drop where a share is lost, and its standard error."""
         drop = self.weight @ (self.full[0] - self._moments(share)[0]).sum(axis=1)
-        se = math.sqrt(max(sum(self.variances(share)), 0.0) / self.tasks)
+        se = math.sqrt(max(math.fsum(self.variances(share)), 0.0) / self.tasks)
         return self.sign * float(drop), se
 
 

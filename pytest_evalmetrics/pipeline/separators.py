@@ -104,7 +104,7 @@ def fisher_p(worse_with: int, with_value: int, worse: int, tasks: int) -> float:
     """Return Fisher's exact one-sided p of so many worse tasks among those with a value."""
     most = min(with_value, worse)
     whole = _log_choose(tasks, with_value)
-    return sum(
+    return math.fsum(
         math.exp(
             _log_choose(worse, k)
             + _log_choose(tasks - worse, with_value - k)

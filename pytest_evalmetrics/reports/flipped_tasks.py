@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -221,10 +222,10 @@ def _side(rewards: Sequence[float], *, are_passes: bool) -> str:
     if not rewards:
         return "none"
     if are_passes:
-        return f"{sum(rewards):.0f}/{len(rewards)}"
+        return f"{math.fsum(rewards):.0f}/{len(rewards)}"
     if len(rewards) <= _LISTED:
         return " ".join(f"{reward:.4g}" for reward in rewards)
-    return f"mean {number(sum(rewards) / len(rewards))}"
+    return f"mean {number(math.fsum(rewards) / len(rewards))}"
 
 
 # -- on the terminal -------------------------------------------------------------------------

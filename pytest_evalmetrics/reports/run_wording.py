@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -85,10 +86,10 @@ def false_alarms(results: Sequence[BenchmarkResult]) -> str:
     for result in results:
         own = list(_levels(result))
         if own:
-            levels.append(max(own) + sum(_levels_beside(result)))
+            levels.append(max(own) + math.fsum(_levels_beside(result)))
     if not levels:
         return ""
-    expected = sum(levels)
+    expected = math.fsum(levels)
     rate = f"1 in {1 / expected:.0f} runs"
     if expected >= 1:
         rate = f"{expected:.2g} a run"

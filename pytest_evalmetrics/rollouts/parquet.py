@@ -318,6 +318,10 @@ def must_have_pyarrow(message: str, shown: str) -> None:
     """Refuse to go on without pyarrow, with the extra that installs it."""
     try:
         import pyarrow  # noqa: F401, ICN001 - an extra, and only where a file needs it
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         hint = 'install it: pip install "pytest-evalmetrics[parquet]"'
+        raise DataError(message, file=shown, hint=hint) from error
+    except ImportError as error:  # of a release for another NumPy
+        message = f"{message}, and it can't be imported: {error}"
+        hint = "install releases that go together, such as pyarrow<22 beside NumPy 1.26"
         raise DataError(message, file=shown, hint=hint) from error

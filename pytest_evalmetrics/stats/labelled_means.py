@@ -106,7 +106,7 @@ def labelled_mean(
         _stratum(codes == code, on_unit, scores_on_unit)
         for code in range(int(codes.max()) + 1)
     ]
-    mean = sum(stratum.share * stratum.mean for stratum in strata)
+    mean = math.fsum(stratum.share * stratum.mean for stratum in strata)
     rows = _Rows(labels=on_unit, is_labelled=is_labelled, codes=codes, units=units)
     effect = _design_effect(strata, rows)
     below = _share_error(strata, rows, level) ** 2

@@ -421,11 +421,16 @@ def digest(value: object) -> str:
 
 
 def without_prose(value: Any) -> Any:
-    """Leave out texts with spaces in them: messages may be reworded."""
+    """Leave out texts with spaces in them, and the last three digits of numbers.
+
+    Messages may be reworded, and C libraries round logarithms in ways of their own.
+    """
     if isinstance(value, dict):
         return {k: without_prose(v) for k, v in value.items()}
     if isinstance(value, list):
         return [without_prose(v) for v in value]
+    if isinstance(value, float):
+        return float(f"{value:.13g}")
     return "..." if isinstance(value, str) and " " in value else value
 
 

@@ -144,6 +144,20 @@ def test_without_pyarrow_the_error_names_what_to_install(folder, monkeypatch):
     assert 'pip install "pytest-evalmetrics[parquet]"' in str(refused.hint)
 
 
+def test_a_pyarrow_for_another_numpy_says_so(folder, tmp_path, monkeypatch):
+    name = write(folder, "parquet")
+    other = "raise ImportError('pyarrow requires NumPy 2.0 or newer, found 1.26.4')\n"
+    (tmp_path / "pyarrow.py").write_text(other)
+    monkeypatch.delitem(sys.modules, "pyarrow")
+    monkeypatch.syspath_prepend(tmp_path)
+    refused = folder.refused(name)
+    assert refused.message == (
+        "this is a Parquet file, which takes pyarrow to be read, and it can't be imported: "
+        "pyarrow requires NumPy 2.0 or newer, found 1.26.4"
+    )
+    assert "pyarrow<22 beside NumPy 1.26" in str(refused.hint)
+
+
 def test_decimals_and_large_numbers(folder, tmp_path):
     columns = {
         "_ng_task_index": [0],

@@ -409,7 +409,7 @@ def _is_mean_of(mean: RewardCandidate, verdicts: RewardCandidate) -> bool:
         numbers = [value for value in held if isinstance(value, int | float)]
         if not numbers or not isinstance(stated, int | float):
             return False
-        if not math.isclose(sum(numbers) / len(numbers), stated, abs_tol=_CLOSE):
+        if not math.isclose(math.fsum(numbers) / len(numbers), stated, abs_tol=_CLOSE):
             return False
     return True
 
@@ -565,7 +565,7 @@ def _range(numbers: Sequence[float]) -> str:
     if low == high:
         return f"always {low:g}"
     if set(numbers) == {0.0, 1.0}:
-        return f"0/1, {100 * sum(numbers) / len(numbers):.0f} % are 1"
+        return f"0/1, {100 * math.fsum(numbers) / len(numbers):.0f} % are 1"
     return f"{low:g}..{high:g}"
 
 

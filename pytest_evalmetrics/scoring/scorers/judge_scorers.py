@@ -7,6 +7,7 @@ in ``report.json``: count it up with every change of a prompt or of an answer's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -131,7 +132,7 @@ class AnswerAccuracySpec(JudgeKeys):
             f"{one.number('rating')}: {one.text('reasoning')}".removesuffix(": ")
             for one in both
         ]
-        total = sum(one.number("rating") for one in both)
+        total = math.fsum(one.number("rating") for one in both)
         return Explained(total / len(both) / 4, "; ".join(reasons))
 
     @staticmethod

@@ -156,9 +156,9 @@ def test_a_failure_names_the_call_its_attempts_and_what_was_said(client):
 
 
 def test_a_failure_of_one_attempt_counts_none(client):
-    client(ok(), raw(b"", status=422)).ask("first")
+    client(ok(), raw(b"", status=410)).ask("first")
     error = failure_of(client, call_of())
-    assert error.message == f"POST {URL}: answered 422 Unprocessable Entity"
+    assert error.message == f"POST {URL}: answered 410 Gone"
     assert error.attempts == 1
 
 

@@ -175,14 +175,17 @@ def _wrong_key(fault: _Fault, key: str) -> Problem:
 
 def _example(at: Sequence[str | int]) -> str:
     """Show how a key with a list or a mapping is written; empty for any other."""
-    if at and isinstance(at[-1], int):
-        return ""  # of a list
+    of_list = bool(at) and isinstance(at[-1], int)
     names = [part for part in at if isinstance(part, str)]
     if names[-2:-1] == ["map"]:  # a word, where the name of a score is missing
         names.pop()
     for key in (tuple(names[-2:]), tuple(names[-1:])):
-        if key in _EXAMPLES:
-            return f"; write it as {key[-1]}: {_EXAMPLES[key]}"
+        example = _EXAMPLES.get(key)
+        if example is None:
+            continue
+        if of_list and not example.startswith("[{"):
+            return ""  # a word in a list, which the list shows no better
+        return f"; write it as {key[-1]}: {example}"
     return ""
 
 
@@ -372,10 +375,14 @@ _EXAMPLES = {
     ("baseline", "metrics"): "{pass@1: {max_drop: 0.02}}",
     ("breakdown",): "[difficulty]",
     ("expect",): "{tasks: 100}",
+    ("fields", "scores"): "{lint: result.lint}",
     ("fields",): "{task: id, reward: correct}",
     ("key_metrics",): "[pass@1, mean/output_tokens]",
     ("map",): "{reward: {correct: 1, incorrect: 0}}",
     ("metrics",): "[mean_reward, pass@1]",
+    ("rubric",): "[{label: kind, value: 1}, {label: rude, value: 0}]",
+    ("scorers", "scores"): "[{name: quality, parser: {json_path: $.quality}}]",
+    ("scores", "parser"): "{json_path: $.quality}",
     ("tags",): "[nightly]",
     ("thresholds",): '{pass@1: ">= 0.7"}',
 }

@@ -280,6 +280,40 @@ def test_a_list_or_a_mapping_of_the_wrong_form_is_shown_with_an_example(
     assert said_of(load, text).endswith(f"; write it as {example}")
 
 
+SCORES = "scores: [{name: quality, parser: {json_path: $.quality}}]"
+RUBRIC = "rubric: [{label: kind, value: 1}, {label: rude, value: 0}]"
+SCORERS_EXAMPLES = {
+    "type: remote, url: 'http://h', body: {a: 1}, scores: {name: quality}": SCORES,
+    "type: remote, url: 'http://h', body: {a: 1}, scores: [quality]": SCORES,
+    "type: remote, url: 'http://h', body: {a: 1}, scores: [{name: a, parser: b}]": (
+        "parser: {json_path: $.quality}"
+    ),
+    "type: llm-judge, model: {url: 'http://h', name: m}, scores: quality": SCORES,
+    "type: llm-judge, model: {url: 'http://h', name: m}, "
+    "scores: [{name: a, rubric: {kind: 1}}]": RUBRIC,
+}
+
+
+@pytest.mark.parametrize(("keys", "example"), SCORERS_EXAMPLES.items())
+def test_the_scores_of_a_scorer_are_shown_with_an_example(load, keys, example):
+    text = f"benchmark:\n  name: a\n  dataset: d\n  scorers: [{{{keys}}}]\n"
+    assert said_of(load, text).endswith(f"; write it as {example}")
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        "llm-judge, model: {url: 'http://h', name: m}",
+        "remote, url: 'http://h', body: {a: 1}",
+    ],
+)
+def test_the_example_of_scores_is_accepted(load, scorer):
+    scorers = f"[{{type: {scorer}, {SCORES}}}]"
+    text = f"benchmark:\n  name: a\n  dataset: d\n  scorers: {scorers}\n  metrics: [mean_reward]\n"
+    (benchmark,) = load(text)
+    assert benchmark.spec.scorers[0].score_names == ("quality",)
+
+
 MODEL = "model: {url: 'http://h/v1', name: m}\n  prompt_template: '{{ q }}'"
 SCORERS = "dataset: d\n  scorers: [{type: exact_match}]"
 OVER = "metrics: [mean/over_reference]"

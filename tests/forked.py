@@ -324,4 +324,8 @@ if __name__ == "__main__":
         end(pytest.main())
     from pytest_evalmetrics.commands import main
 
-    end(main())
+    try:
+        status = main()
+    except SystemExit as stopped:  # of argparse, with a number
+        status = stopped.code
+    end(status)

@@ -138,7 +138,12 @@ def _unexpected_value(group: list[_Fault]) -> Problem:
     if any(" or " in words for words in expected):
         between = ", or "
     message = mismatch(between.join(expected), fault.node.value)
-    if any(alternative.kind in _OF_SHAPE for alternative in group):
+    kinds = {alternative.kind for alternative in group}
+    if not fault.at or not isinstance(fault.at[-1], int):
+        is_shown = not kinds.isdisjoint(_OF_SHAPE)
+    else:  # a word in a list is shown no better by the list
+        is_shown = _OF_MAPPINGS in kinds
+    if is_shown:
         message += _example(fault.at)
     return fault.node.problem(message)
 
@@ -175,17 +180,12 @@ def _wrong_key(fault: _Fault, key: str) -> Problem:
 
 def _example(at: Sequence[str | int]) -> str:
     """Show how a key with a list or a mapping is written; empty for any other."""
-    of_list = bool(at) and isinstance(at[-1], int)
     names = [part for part in at if isinstance(part, str)]
     if names[-2:-1] == ["map"]:  # a word, where the name of a score is missing
         names.pop()
     for key in (tuple(names[-2:]), tuple(names[-1:])):
-        example = _EXAMPLES.get(key)
-        if example is None:
-            continue
-        if of_list and not example.startswith("[{"):
-            return ""  # a word in a list, which the list shows no better
-        return f"; write it as {key[-1]}: {example}"
+        if key in _EXAMPLES:
+            return f"; write it as {key[-1]}: {_EXAMPLES[key]}"
     return ""
 
 
@@ -370,6 +370,7 @@ def _fits(option: benchmark_schema.Schema, node: YamlNode) -> bool:
 _VARIABLE = re.compile(r"\$\{\w+[^}]*\}")
 _GROUPED = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]+)?")
 # kinds of errors about values that are no list, or no mapping
+_OF_MAPPINGS = "dataclass_type"  # pydantic's kind of an entry with keys
 _OF_SHAPE = ("dict_type", "dataclass_type", "tuple_type", "too_short", "expected")
 _EXAMPLES = {
     ("baseline", "metrics"): "{pass@1: {max_drop: 0.02}}",

@@ -423,7 +423,7 @@ def digest(value: object) -> str:
 def without_prose(value: Any) -> Any:
     """Leave out texts with spaces in them, and the last three digits of numbers.
 
-    Messages may be reworded, and C libraries round logarithms in ways of their own.
+    Messages may be reworded, and C libraries round `erfc` in ways of their own.
     """
     if isinstance(value, dict):
         return {k: without_prose(v) for k, v in value.items()}

@@ -82,10 +82,15 @@ def needs_extra(extra: str, who: str) -> Iterator[None]:
     """Import packages of an extra inside of this."""
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"{who} needs {error.name or error}, which is not installed",
             hint=f"pip install 'pytest-evalmetrics[{extra}]'",
+        ) from None
+    except ImportError as error:  # of releases that don't go together
+        raise MissingExtraError(
+            f"{who} needs a package that can't be imported: {error}",
+            hint=f"pip install --upgrade 'pytest-evalmetrics[{extra}]'",
         ) from None
 
 
